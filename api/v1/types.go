@@ -1,0 +1,207 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Engine names what runs in a cache's nodes.
+// +kubebuilder:validation:Enum=Memcached;Custom
+type Engine string
+
+const (
+	// EngineMemcached is the default: independent memcached nodes, over which
+	// clients hash their keys.
+	EngineMemcached Engine = "Memcached"
+	// EngineCustom is any other cache server: spec.image names it.
+	EngineCustom Engine = "Custom"
+)
+
+// RetainPolicy says what becomes of the volumes of a deleted cache.
+// +kubebuilder:validation:Enum=Retain;Delete
+type RetainPolicy string
+
+const (
+	// RetainPolicyRetain keeps the claims when the cache is deleted.
+	RetainPolicyRetain RetainPolicy = "Retain"
+	// RetainPolicyDelete deletes the claims with the cache.
+	RetainPolicyDelete RetainPolicy = "Delete"
+)
+
+// ClusteredCacheSpec is the wanted state of a cache.
+//
+// +kubebuilder:validation:XValidation:rule="self.engine == 'Custom' || !has(self.storage)",message="storage needs engine Custom: memcached keeps nothing on disk"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'Custom' || (has(self.image) && self.image != '')",message="image is required with engine Custom"
+type ClusteredCacheSpec struct {
+	// engine says what runs in the nodes. It cannot be changed later.
+	// +kubebuilder:default=Memcached
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="engine is immutable: create a new ClusteredCache"
+	// +optional
+	Engine Engine `json:"engine,omitempty"`
+
+	// version is the image tag, `tag@sha256:<digest>` or `sha256:<digest>` to run.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=264
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$')",message="version must be an image tag (letters, digits, '_', '.', '-'; at most 128), tag@sha256:<64 hex digits>, or sha256:<64 hex digits>"
+	Version string `json:"version"`
+
+	// size is the number of nodes. Left out, it is 1 until an autoscaler or
+	// `kubectl scale` sets it.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Size int32 `json:"size,omitempty"`
+
+	// image is the repository to pull from, without tag or digest. Default:
+	// the engine's own; required with engine Custom.
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*$')",message="image is a repository without tag or digest, such as registry.example.com/team/cache"
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// port is where nodes listen, and the port of both Services. Default: the
+	// engine's (Memcached 11211, Custom 8080).
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	Port int32 `json:"port,omitempty"`
+
+	// args are handed to the container. For Memcached they follow the derived
+	// ones; a derived flag that stands here too is left out.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=atomic
+	// +optional
+	Args []string `json:"args,omitempty"`
+
+	// resources are those of the cache container. Memcached's item memory
+	// (-m) is derived from the memory limit.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
+
+	// storage gives every node a volume of its own, mounted at /data. Engine
+	// Custom only.
+	// +optional
+	Storage *StorageSpec `json:"storage,omitempty"`
+
+	// config names a ConfigMap that is mounted at /etc/cache. A change of its
+	// content restarts the nodes one by one.
+	// +optional
+	Config *ConfigReference `json:"config,omitempty"`
+
+	// podTemplate is a partial PodTemplateSpec, merged over the nodes' own by
+	// strategic merge, for what has no field here (affinity, sidecars,
+	// tolerations, ...).
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +optional
+	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
+
+	// suspend leaves the children and the finalizer as they are; status is
+	// still written.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// StorageSpec describes the volume of each node.
+type StorageSpec struct {
+	// size is the capacity that each node's claim asks for.
+	Size resource.Quantity `json:"size"`
+
+	// storageClassName of the claims. Default: the cluster's default class.
+	// +kubebuilder:validation:MinLength=1
+	// +optional
+	StorageClassName *string `json:"storageClassName,omitempty"`
+
+	// retain says what becomes of the claims when the cache is deleted.
+	// Claims of nodes that a smaller size removes are always kept.
+	// +kubebuilder:default=Retain
+	// +optional
+	Retain RetainPolicy `json:"retain,omitempty"`
+}
+
+// ConfigReference names a ConfigMap in the cache's namespace.
+type ConfigReference struct {
+	// name of the ConfigMap.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// ClusteredCacheStatus is what the last pass saw. Every number comes from the
+// StatefulSet as the API server last returned it.
+type ClusteredCacheStatus struct {
+	// observedGeneration is the generation of the spec this status speaks of.
+	// -1 before any pass.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration"`
+
+	// replicas is the number of nodes that exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// readyReplicas is the number of nodes that are ready.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// updatedReplicas is the number of nodes on the newest revision.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+
+	// currentVersion is the version that every node runs: it moves when the
+	// last node has.
+	// +optional
+	CurrentVersion string `json:"currentVersion,omitempty"`
+
+	// selector finds the cache's pods, in the form of a label query (scale subresource).
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// nodes are the stable addresses, host:port, of the nodes in order.
+	// +listType=atomic
+	// +optional
+	Nodes []string `json:"nodes,omitempty"`
+
+	// conditions are Available, Reconciling and Stalled.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// The name rule below holds at creation only (afterwards oldSelf has a value),
+// so that a cache stored before the rule stays deletable. 52 characters leave
+// room for the revision hash in a label of the StatefulSet's pods.
+
+// ClusteredCache is a cluster of cache nodes on Kubernetes.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=clusteredcaches,singular=clusteredcache,shortName=cc,categories=all
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`
+// +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",optionalOldSelf=true,message="name must be at most 52 characters: a lower-case letter, then lower-case letters, digits or '-', ending in a letter or digit (it names Services and pods)"
+type ClusteredCache struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ClusteredCacheSpec `json:"spec"`
+
+	// +kubebuilder:default={"observedGeneration":-1}
+	// +optional
+	Status ClusteredCacheStatus `json:"status,omitzero"`
+}
+
+// ClusteredCacheList is a list of ClusteredCaches.
+// +kubebuilder:object:root=true
+type ClusteredCacheList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ClusteredCache `json:"items"`
+}

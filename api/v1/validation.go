@@ -1,0 +1,53 @@
+package v1
+
+import (
+	"regexp"
+)
+
+// Messages of the rules that the API server enforces on a ClusteredCache. The
+// markers in types.go repeat them; a test keeps the two together.
+const (
+	MessageName         = "name must be at most 52 characters: a lower-case letter, then lower-case letters, digits or '-', ending in a letter or digit (it names Services and pods)"
+	MessageVersion      = "version must be an image tag (letters, digits, '_', '.', '-'; at most 128), tag@sha256:<64 hex digits>, or sha256:<64 hex digits>"
+	MessageImage        = "image is a repository without tag or digest, such as registry.example.com/team/cache"
+	MessageStorage      = "storage needs engine Custom: memcached keeps nothing on disk"
+	MessageImageMissing = "image is required with engine Custom"
+	MessageSize         = "size must be at least 1"
+)
+
+// MaxNameLength leaves room, in the 63 characters of a label, for the hash
+// that the StatefulSet controller appends to the name.
+const MaxNameLength = 52
+
+var (
+	namePattern    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	versionPattern = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$`)
+	imagePattern   = regexp.MustCompile(`^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*$`)
+)
+
+// ValidateName returns what is wrong with the name of a cache, or "".
+func ValidateName(name string) string {
+	if len(name) > MaxNameLength || !namePattern.MatchString(name) {
+		return MessageName
+	}
+	return ""
+}
+
+// ValidateSpec returns what is wrong with a spec, as "path: message", or "".
+// The API server enforces the same when a spec is written; a spec stored
+// before a rule existed may still break it.
+func ValidateSpec(s *ClusteredCacheSpec) string {
+	switch {
+	case s.Size < 1:
+		return "spec.size: " + MessageSize
+	case !versionPattern.MatchString(s.Version):
+		return "spec.version: " + MessageVersion
+	case s.Image != "" && !imagePattern.MatchString(s.Image):
+		return "spec.image: " + MessageImage
+	case s.Engine == EngineCustom && s.Image == "":
+		return "spec.image: " + MessageImageMissing
+	case s.Engine != EngineCustom && s.Storage != nil:
+		return "spec.storage: " + MessageStorage
+	}
+	return ""
+}
