@@ -1,0 +1,41 @@
+package resources
+
+import (
+	"fmt"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// NodesServiceName is the name of the governing Service of a cache.
+func NodesServiceName(cacheName string) string {
+	return v1.NodesServicePrefix + cacheName
+}
+
+// SelectorLabels are the labels by which the pods of a cache are found. They
+// depend on nothing but its name: a StatefulSet's selector cannot be changed.
+func SelectorLabels(cacheName string) map[string]string {
+	return map[string]string{
+		v1.NameLabel:     v1.NameValue,
+		v1.InstanceLabel: cacheName,
+	}
+}
+
+// Port is where the nodes of the cache listen.
+func Port(cache *v1.ClusteredCache) int32 {
+	if cache.Spec.Port != 0 {
+		return cache.Spec.Port
+	}
+	return profileOf(cache).port
+}
+
+// Nodes are the stable addresses, host:port, of the first replicas nodes in
+// order. The hosts carry no cluster domain, which only the cluster knows; the
+// resolver of every pod completes them.
+func Nodes(cache *v1.ClusteredCache, replicas int32) []string {
+	nodes := make([]string, 0, max(replicas, 0))
+	for ordinal := range replicas {
+		nodes = append(nodes, fmt.Sprintf("%s-%d.%s.%s.svc:%d",
+			cache.Name, ordinal, NodesServiceName(cache.Name), cache.Namespace, Port(cache)))
+	}
+	return nodes
+}

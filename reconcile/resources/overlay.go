@@ -1,0 +1,207 @@
+package resources
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// OverlayError says why spec.podTemplate cannot be merged, and what to do.
+type OverlayError struct {
+	// Path of the fault below spec.podTemplate, such as
+	// "spec.containers[cache].foo"; empty for the whole.
+	Path string
+	// Message says what is wrong there and what to do about it.
+	Message string
+}
+
+func (e *OverlayError) Error() string {
+	path := "spec.podTemplate"
+	if e.Path != "" {
+		path += "." + e.Path
+	}
+	return path + ": " + e.Message
+}
+
+var podTemplateType = reflect.TypeFor[corev1.PodTemplateSpec]()
+
+// mergeOverlay merges overlay, a partial PodTemplateSpec in JSON, over own by
+// strategic merge. In the result the cache's own container is the first, as
+// `kubectl logs` and `kubectl exec` expect. The error is an *OverlayError.
+func mergeOverlay(own *corev1ac.PodTemplateSpecApplyConfiguration, overlay []byte) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	base, err := asMap(own)
+	if err != nil {
+		return nil, &OverlayError{Message: err.Error()}
+	}
+	patch, err := readOverlay(overlay, base)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatch(base, patch, corev1.PodTemplateSpec{})
+	if err != nil {
+		return nil, &OverlayError{Message: "cannot be merged: " + err.Error()}
+	}
+	template, err := decodeStrictly(merged)
+	if err != nil {
+		return nil, err
+	}
+	if err := keepsWhatIsOurs(own, template); err != nil {
+		return nil, err
+	}
+	return template, nil
+}
+
+// asMap is own as decoded JSON, its whole numbers as int64: strategic merge
+// compares keys as they are.
+func asMap(own *corev1ac.PodTemplateSpecApplyConfiguration) (map[string]any, error) {
+	encoded, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	var base map[string]any
+	return base, utiljson.Unmarshal(encoded, &base)
+}
+
+// readOverlay decodes and checks the overlay. It takes from base what the
+// overlay replaces or deletes as a whole.
+func readOverlay(overlay []byte, base map[string]any) (map[string]any, error) {
+	var value any
+	if err := utiljson.Unmarshal(overlay, &value); err != nil {
+		return nil, &OverlayError{Message: "is not JSON: " + err.Error()}
+	}
+	object, isObject := value.(map[string]any)
+	if !isObject {
+		return nil, &OverlayError{Message: "must be an object with metadata and spec, as the template of a StatefulSet"}
+	}
+	root := place{typ: podTemplateType, own: base}
+	if _, marked := object[directive]; marked {
+		return nil, root.fault(replacesOurs)
+	}
+	checked, err := root.check(object)
+	if err != nil {
+		return nil, err
+	}
+	return checked.(map[string]any), nil
+}
+
+// decodeStrictly is the second line behind place.check: whatever that let
+// through must still be a field of the apply configuration.
+func decodeStrictly(merged map[string]any) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	encoded, err := json.Marshal(merged)
+	if err != nil {
+		return nil, &OverlayError{Message: "cannot be merged: " + err.Error()}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.DisallowUnknownFields()
+	template := &corev1ac.PodTemplateSpecApplyConfiguration{}
+	if err := decoder.Decode(template); err != nil {
+		return nil, &OverlayError{Message: "is not a pod template: " + err.Error()}
+	}
+	return template, nil
+}
+
+// keepsWhatIsOurs refuses a merged template that no longer is the cache's, and
+// puts the cache's own container first.
+func keepsWhatIsOurs(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) error {
+	for _, rule := range []func(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError{
+		keepsSelectorLabels,
+		keepsConfigHash,
+		keepsContainerFirst,
+		keepsImage,
+		keepsRestartPolicy,
+		keepsTokenOut,
+	} {
+		if fault := rule(own, merged); fault != nil {
+			return fault
+		}
+	}
+	return nil
+}
+
+func keepsSelectorLabels(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	for _, label := range []string{v1.NameLabel, v1.InstanceLabel} {
+		if merged.Labels[label] != own.Labels[label] {
+			return &OverlayError{
+				Path:    "metadata.labels[" + label + "]",
+				Message: "the pods are found by this label: leave it out",
+			}
+		}
+	}
+	return nil
+}
+
+func keepsConfigHash(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	if merged.Annotations[v1.ConfigHashAnnotation] == own.Annotations[v1.ConfigHashAnnotation] {
+		return nil
+	}
+	return &OverlayError{
+		Path:    "metadata.annotations[" + v1.ConfigHashAnnotation + "]",
+		Message: "the reconciler writes this annotation: leave it out",
+	}
+}
+
+func keepsContainerFirst(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	containers := merged.Spec.Containers
+	at := slices.IndexFunc(containers, func(c corev1ac.ContainerApplyConfiguration) bool {
+		return c.Name != nil && *c.Name == v1.ContainerName
+	})
+	if at < 0 {
+		return &OverlayError{Path: "spec.containers", Message: replacesOurs}
+	}
+	container := containers[at]
+	merged.Spec.Containers = slices.Insert(slices.Delete(containers, at, at+1), 0, container)
+	return nil
+}
+
+func keepsImage(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	image := merged.Spec.Containers[0].Image
+	if image != nil && *image == *own.Spec.Containers[0].Image {
+		return nil
+	}
+	return &OverlayError{
+		Path:    "spec.containers[" + v1.ContainerName + "].image",
+		Message: "the image comes from spec.image and spec.version of the cache: set those",
+	}
+}
+
+func keepsRestartPolicy(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	if merged.Spec.RestartPolicy == nil {
+		return nil
+	}
+	return &OverlayError{
+		Path:    "spec.restartPolicy",
+		Message: "nodes are always restarted: leave it out",
+	}
+}
+
+// keepsTokenOut keeps the pods without credentials for the API server, by
+// whichever way they would come in.
+func keepsTokenOut(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
+	const message = "nodes get no credentials for the API server: leave it out"
+	if automount := merged.Spec.AutomountServiceAccountToken; automount == nil || *automount {
+		return &OverlayError{Path: "spec.automountServiceAccountToken", Message: message}
+	}
+	for _, volume := range merged.Spec.Volumes {
+		if volume.Projected == nil {
+			continue
+		}
+		for i, source := range volume.Projected.Sources {
+			if source.ServiceAccountToken != nil {
+				return &OverlayError{
+					Path:    fmt.Sprintf("spec.volumes[%s].projected.sources[%d].serviceAccountToken", *volume.Name, i),
+					Message: message,
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package resources
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// completePorts gives the cache's own container the port that its Services
+// lead to. It comes after the overlay because strategic merge tells ports
+// apart by number alone: a UDP port of the same number would turn this one
+// into itself. The overlay may give the port another name.
+func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error {
+	isOwn := func(p corev1ac.ContainerPortApplyConfiguration) bool {
+		return p.ContainerPort != nil && *p.ContainerPort == port &&
+			(p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP)
+	}
+	isNamed := func(p corev1ac.ContainerPortApplyConfiguration) bool {
+		return p.Name != nil && *p.Name == portName
+	}
+	at := slices.IndexFunc(own.Ports, isOwn)
+	if at < 0 {
+		own.Ports = slices.Insert(own.Ports, 0, *corev1ac.ContainerPort().
+			WithContainerPort(port).
+			WithProtocol(corev1.ProtocolTCP))
+		at = 0
+	}
+	if own.Ports[at].Name != nil {
+		return nil
+	}
+	if slices.ContainsFunc(own.Ports, isNamed) {
+		return &OverlayError{
+			Path:    "spec.containers[" + v1.ContainerName + "].ports",
+			Message: "the port name " + portName + " belongs to the cache's own port: choose another name",
+		}
+	}
+	own.Ports[at].WithName(portName)
+	return nil
+}
+
+// defaultProtocols writes out the protocol of every port: it is part of the
+// key under which the server tells ports apart, and a key is not left to a
+// default.
+func defaultProtocols(containers []corev1ac.ContainerApplyConfiguration) {
+	for c := range containers {
+		for p := range containers[c].Ports {
+			if port := &containers[c].Ports[p]; port.Protocol == nil {
+				port.WithProtocol(corev1.ProtocolTCP)
+			}
+		}
+	}
+}
