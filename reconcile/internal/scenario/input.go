@@ -1,0 +1,41 @@
+package scenario
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// Now is the clock of every scenario.
+var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+
+// Input is the scenario as a pass observes it.
+func (s Scenario) Input() plan.Input {
+	in := plan.Input{Cache: s.Cache, Now: Now}
+	if s.Cache.Spec.Config != nil {
+		in.Config.Missing = s.ConfigMap == nil
+		if s.ConfigMap != nil {
+			in.Config.Hash = resources.ConfigHash(s.ConfigMap)
+		}
+	}
+	for _, o := range s.Live {
+		switch o := o.(type) {
+		case *appsv1.StatefulSet:
+			in.Live.StatefulSet = o
+		case *policyv1.PodDisruptionBudget:
+			in.Live.DisruptionBudget = o
+		case *corev1.Service:
+			if o.Name == s.Cache.Name {
+				in.Live.ClientService = o
+			} else {
+				in.Live.NodesService = o
+			}
+		}
+	}
+	return in
+}

@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// pathElement is a field by name, or an item of a keyed or set list.
+type pathElement struct {
+	field string
+	keys  []keyField    // with item: the list's merge keys; nil for a set
+	item  reflect.Value // valid: an item of the list before
+}
+
+// walker compares an apply configuration with a live object, both as Go
+// values, field by JSON name. differs is called for every intended value that
+// the live object does not have, with the path valid for the call only.
+type walker struct {
+	path    []pathElement
+	differs func(path []pathElement, want, live reflect.Value)
+}
+
+func (w *walker) root(intent runtime.ApplyConfiguration, live Object) {
+	want, have := follow(reflect.ValueOf(intent)), follow(reflect.ValueOf(live))
+	shape := shapeOf(want.Type())
+	liveShape := shapeOf(have.Type())
+	for _, f := range shape.fields {
+		if f.name == "apiVersion" || f.name == "kind" {
+			continue // a typed live object does not carry them
+		}
+		if v, set := f.intended(want); set {
+			w.field(f, v, liveShape.value(have, f.name))
+		}
+	}
+}
+
+func (s *structShape) value(v reflect.Value, name string) reflect.Value {
+	i, ok := s.byName[name]
+	if !ok || !v.IsValid() {
+		return reflect.Value{}
+	}
+	return s.fields[i].get(v)
+}
+
+func (w *walker) field(f structField, want, live reflect.Value) {
+	w.path = append(w.path, pathElement{field: f.name})
+	switch f.shape {
+	case shapeScalar:
+		if !sameScalar(want, live) {
+			w.differs(w.path, want, live)
+		}
+	case shapeAtomic:
+		if !contains(want, live) {
+			w.differs(w.path, want, live)
+		}
+	case shapeStruct:
+		w.members(want, live)
+	case shapeMap:
+		w.entries(want, live)
+	case shapeKeyed:
+		w.items(f.keys, want, live)
+	case shapeSet:
+		w.set(want, live)
+	}
+	w.path = w.path[:len(w.path)-1]
+}
+
+func (w *walker) members(want, live reflect.Value) {
+	var liveShape *structShape
+	if live.IsValid() {
+		liveShape = shapeOf(live.Type())
+	}
+	for _, f := range shapeOf(want.Type()).fields {
+		v, set := f.intended(want)
+		if !set {
+			continue
+		}
+		var lv reflect.Value
+		if liveShape != nil {
+			lv = liveShape.value(live, f.name)
+		}
+		w.field(f, v, lv)
+	}
+}
+
+func (w *walker) entries(want, live reflect.Value) {
+	for it := want.MapRange(); it.Next(); {
+		var lv reflect.Value
+		if live.IsValid() && live.Len() > 0 {
+			lv = live.MapIndex(it.Key())
+		}
+		// An absent key is not an empty value: a removed label is drift.
+		if wv := it.Value(); !lv.IsValid() || !sameScalar(wv, lv) {
+			w.path = append(w.path, pathElement{field: it.Key().String()})
+			w.differs(w.path, wv, lv)
+			w.path = w.path[:len(w.path)-1]
+		}
+	}
+}
+
+func (w *walker) items(keys []keyField, want, live reflect.Value) {
+	for i := range want.Len() {
+		item := follow(want.Index(i))
+		w.path = append(w.path, pathElement{keys: keys, item: item})
+		other := findItem(keys, item, live)
+		switch {
+		case !other.IsValid():
+			w.differs(w.path, item, other)
+		case atomicStructs[item.Type()]:
+			if !contains(item, other) {
+				w.differs(w.path, item, other)
+			}
+		default:
+			w.members(item, other)
+		}
+		w.path = w.path[:len(w.path)-1]
+	}
+}
+
+func findItem(keys []keyField, item, list reflect.Value) reflect.Value {
+	if !list.IsValid() {
+		return list
+	}
+	for i := range list.Len() {
+		if other := follow(list.Index(i)); compareKeys(keys, item, other) == 0 {
+			return other
+		}
+	}
+	return reflect.Value{}
+}
+
+func (w *walker) set(want, live reflect.Value) {
+	for i := range want.Len() {
+		item, found := want.Index(i), false
+		for j := 0; live.IsValid() && j < live.Len() && !found; j++ {
+			found = live.Index(j).String() == item.String()
+		}
+		if !found {
+			w.path = append(w.path, pathElement{item: item})
+			w.differs(w.path, item, reflect.Value{})
+			w.path = w.path[:len(w.path)-1]
+		}
+	}
+}
+
+// contains tells whether every value in want is also in live. The server
+// defaults inside atomic values, so live may have more fields, never more
+// items.
+func contains(want, live reflect.Value) bool {
+	switch want.Kind() {
+	case reflect.Struct:
+		if scalarStructs[want.Type()] {
+			return sameScalar(want, live)
+		}
+		return containsStruct(want, live)
+	case reflect.Map:
+		if !live.IsValid() || live.Len() != want.Len() {
+			return false
+		}
+		for it := want.MapRange(); it.Next(); {
+			if lv := live.MapIndex(it.Key()); !lv.IsValid() || !contains(it.Value(), lv) {
+				return false
+			}
+		}
+		return true
+	case reflect.Slice:
+		if !live.IsValid() || live.Len() != want.Len() {
+			return false
+		}
+		for i := range want.Len() {
+			if !contains(follow(want.Index(i)), follow(live.Index(i))) {
+				return false
+			}
+		}
+		return true
+	}
+	return sameScalar(want, live)
+}
+
+func containsStruct(want, live reflect.Value) bool {
+	var liveShape *structShape
+	if live.IsValid() {
+		liveShape = shapeOf(live.Type())
+	}
+	for _, f := range shapeOf(want.Type()).fields {
+		v, set := f.intended(want)
+		if !set {
+			continue
+		}
+		var lv reflect.Value
+		if liveShape != nil {
+			lv = liveShape.value(live, f.name)
+		}
+		if !contains(v, lv) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameScalar compares by value: quantities by amount, and absent equals zero
+// (typed live objects do not tell them apart).
+func sameScalar(want, live reflect.Value) bool {
+	if !live.IsValid() {
+		return want.IsZero()
+	}
+	switch want.Kind() {
+	case reflect.String:
+		return live.Kind() == reflect.String && want.String() == live.String()
+	case reflect.Bool:
+		return live.Kind() == reflect.Bool && want.Bool() == live.Bool()
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		return live.CanInt() && want.Int() == live.Int()
+	}
+	switch a := want.Interface().(type) {
+	case resource.Quantity:
+		b, ok := live.Interface().(resource.Quantity)
+		return ok && a.Cmp(b) == 0
+	case metav1.Time:
+		b, ok := live.Interface().(metav1.Time)
+		return ok && a.Equal(&b)
+	}
+	return want.Type() == live.Type() && reflect.DeepEqual(want.Interface(), live.Interface())
+}

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// cacheGates withhold everything but the status. The first that holds decides.
+var cacheGates = []func(Input) (Hold, bool){
+	suspended,
+	nameInvalid,
+	specInvalid,
+}
+
+// childGates withhold one child and let the others through.
+var childGates = []func(Input, child) (Hold, bool){
+	terminating,
+	nameConflict,
+	configMapMissing,
+	invalidOverlay,
+	otherSelector,
+}
+
+func suspended(in Input) (Hold, bool) {
+	return Hold{Gate: "suspended", Target: cacheRef(in.Cache), Class: Waiting, Reason: v1.ReasonSuspended,
+		Message: "spec.suspend is set: children and finalizer are left as they are"}, in.Cache.Spec.Suspend
+}
+
+func nameInvalid(in Input) (Hold, bool) {
+	message := v1.ValidateName(in.Cache.Name)
+	return Hold{Gate: "name", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonNameInvalid,
+		Message: message + ": create the cache under another name and delete this one"}, message != ""
+}
+
+func specInvalid(in Input) (Hold, bool) {
+	message := v1.ValidateSpec(&in.Cache.Spec)
+	return Hold{Gate: "spec", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonSpecInvalid,
+		Message: message}, message != ""
+}
+
+func terminating(in Input, c child) (Hold, bool) {
+	if c.live == nil || c.live.GetDeletionTimestamp() == nil && !awaitsCollection(in, c) {
+		return Hold{}, false
+	}
+	message := fmt.Sprintf("%s is being deleted; it is created anew when it is gone", c.ref)
+	if c.live.GetDeletionTimestamp() == nil {
+		message = fmt.Sprintf("%s belongs to a former cache of this name and waits for the garbage collector; to keep it, annotate it with %s: %s",
+			c.ref, v1.AdoptByAnnotation, in.Cache.Name)
+	}
+	return Hold{Gate: "terminating", Target: c.ref, Class: Waiting, Reason: v1.ReasonChildTerminating, Message: message}, true
+}
+
+// awaitsCollection: what a former cache of the name left is not ours to take
+// unasked; whoever deletes a cache to be rid of its keys must not get them back.
+func awaitsCollection(in Input, c child) bool {
+	return formerOwner(c.live, in.Cache) != nil && !mayAdopt(in, c)
+}
+
+func mayAdopt(in Input, c child) bool {
+	return c.live.GetAnnotations()[v1.AdoptByAnnotation] == in.Cache.Name
+}
+
+// foreign: the live object is neither this cache's nor one it may take over.
+func foreign(in Input, live Object) bool {
+	_, held := nameConflict(in, child{live: live})
+	return held
+}
+
+func nameConflict(in Input, c child) (Hold, bool) {
+	if c.live == nil || isControlledBy(c.live, in.Cache) {
+		return Hold{}, false
+	}
+	hold := Hold{Gate: "name-conflict", Target: c.ref, Class: Blocked, Reason: v1.ReasonNameConflict}
+	switch owner := metav1.GetControllerOf(c.live); {
+	case owner != nil && formerOwner(c.live, in.Cache) == nil:
+		hold.Message = fmt.Sprintf("%s exists and is controlled by %s %s: delete it or rename the cache", c.ref, owner.Kind, owner.Name)
+	case !mayAdopt(in, c):
+		hold.Message = fmt.Sprintf("%s exists and nobody controls it: delete it, or let this cache take it over with: kubectl -n %s annotate %s %s %s=%s",
+			c.ref, c.ref.Namespace, lower(c.ref.Kind), c.ref.Name, v1.AdoptByAnnotation, in.Cache.Name)
+	default:
+		return Hold{}, false
+	}
+	return hold, true
+}
+
+func configMapMissing(in Input, c child) (Hold, bool) {
+	if !in.Config.Missing || c.ref.Kind != "StatefulSet" {
+		return Hold{}, false
+	}
+	return Hold{Gate: "config", Target: c.ref, Class: Waiting, Reason: v1.ReasonConfigMapNotFound,
+		Message: fmt.Sprintf("ConfigMap %s/%s (spec.config) does not exist: nodes could not start without it; create it and the next pass goes on",
+			in.Cache.Namespace, in.Cache.Spec.Config.Name)}, true
+}
+
+func invalidOverlay(_ Input, c child) (Hold, bool) {
+	var overlay *resources.OverlayError
+	if !errors.As(c.err, &overlay) {
+		return Hold{}, false
+	}
+	return Hold{Gate: "overlay", Target: c.ref, Class: Blocked, Reason: v1.ReasonInvalidOverlay,
+		Message: overlay.Error()}, true
+}

@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// The API server refuses a write as a whole when one immutable field in it
+// differs. So what cannot change is held back and named, and the rest is
+// planned around the live value.
+
+// holdBackStorage returns the cache as its StatefulSet can have it: with the
+// storage that the live claim template has. Holding back at the spec keeps
+// volumes, mounts and claim template in step.
+func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
+	sts := in.Live.StatefulSet
+	if sts == nil || foreign(in, sts) {
+		return in.Cache, nil
+	}
+	want, live := in.Cache.Spec.Storage, liveStorage(sts)
+	path, from, to := storageDifference(want, live)
+	if path == "" {
+		return in.Cache, nil
+	}
+	cache := in.Cache.DeepCopy()
+	if live != nil && want != nil {
+		live.Retain = want.Retain
+	}
+	cache.Spec.Storage = live
+	return cache, []Hold{{
+		Gate: "immutable", Class: Blocked, Reason: v1.ReasonImmutableField,
+		Target: Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name},
+		Message: fmt.Sprintf("%s cannot change from %s to %s on an existing StatefulSet: set it back, or replace the StatefulSet and keep its nodes with: kubectl -n %s delete statefulset %s --cascade=orphan (existing claims stay as they are)",
+			path, from, to, sts.Namespace, sts.Name),
+	}}
+}
+
+func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {
+	for _, claim := range sts.Spec.VolumeClaimTemplates {
+		if claim.Name != v1.ClaimName {
+			continue
+		}
+		s := &v1.StorageSpec{
+			Size:             claim.Spec.Resources.Requests[corev1.ResourceStorage],
+			StorageClassName: claim.Spec.StorageClassName,
+			Retain:           v1.RetainPolicyRetain,
+		}
+		if p := sts.Spec.PersistentVolumeClaimRetentionPolicy; p != nil && p.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+			s.Retain = v1.RetainPolicyDelete
+		}
+		return s
+	}
+	return nil
+}
+
+func storageDifference(want, live *v1.StorageSpec) (path, from, to string) {
+	switch {
+	case want == nil && live == nil:
+		return "", "", ""
+	case live == nil:
+		return "spec.storage", "none", want.Size.String()
+	case want == nil:
+		return "spec.storage", live.Size.String(), "none"
+	case want.Size.Cmp(live.Size) != 0:
+		return "spec.storage.size", live.Size.String(), want.Size.String()
+	case className(want) != className(live):
+		return "spec.storage.storageClassName", className(live), className(want)
+	}
+	return "", "", ""
+}
+
+func className(s *v1.StorageSpec) string {
+	if s.StorageClassName == nil {
+		return "the default class"
+	}
+	return *s.StorageClassName
+}
+
+// otherSelector: the selector decides which pods are the cache's, so a
+// StatefulSet that selects others is not one to write to at all.
+func otherSelector(_ Input, c child) (Hold, bool) {
+	live, ok := c.live.(*appsv1.StatefulSet)
+	if !ok {
+		return Hold{}, false
+	}
+	want := c.intent.(*acappsv1.StatefulSetApplyConfiguration)
+	if contentEqual(want.Spec.Selector, live.Spec.Selector) {
+		return Hold{}, false
+	}
+	return Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
+		Message: fmt.Sprintf("%s: spec.selector is %s and would have to be %s, which cannot be changed: delete the StatefulSet to let the next pass create it",
+			c.ref, compact(live.Spec.Selector), compact(want.Spec.Selector))}, true
+}
+
+// keepImmutable puts the live value of fields that cannot change into the
+// intent, which the planner has just built, and says so.
+func keepImmutable(c child) []Hold {
+	var held []Change
+	switch live := c.live.(type) {
+	case *appsv1.StatefulSet:
+		spec := c.intent.(*acappsv1.StatefulSetApplyConfiguration).Spec
+		if *spec.ServiceName != live.Spec.ServiceName {
+			held = append(held, Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
+			spec.ServiceName = &live.Spec.ServiceName
+		}
+		if *spec.PodManagementPolicy != live.Spec.PodManagementPolicy {
+			held = append(held, Change{Path: "spec.podManagementPolicy", From: string(live.Spec.PodManagementPolicy), To: string(*spec.PodManagementPolicy)})
+			spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
+		}
+		if !contentEqual(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
+			held = append(held, Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
+			spec.VolumeClaimTemplates = claimTemplates(live)
+		}
+	case *corev1.Service:
+		spec := c.intent.(*accorev1.ServiceApplyConfiguration).Spec
+		if spec.ClusterIP != nil && *spec.ClusterIP != live.Spec.ClusterIP {
+			held = append(held, Change{Path: "spec.clusterIP", From: live.Spec.ClusterIP, To: *spec.ClusterIP})
+			spec.ClusterIP = &live.Spec.ClusterIP
+		}
+	}
+	holds := make([]Hold, 0, len(held))
+	for _, h := range held {
+		holds = append(holds, Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
+			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. Delete the object to let the next pass create it anew",
+				c.ref, h.Path, h.From, h.To)})
+	}
+	return holds
+}
+
+func claimNames(sts *appsv1.StatefulSet) string {
+	names := make([]string, 0, len(sts.Spec.VolumeClaimTemplates))
+	for _, claim := range sts.Spec.VolumeClaimTemplates {
+		names = append(names, claim.Name)
+	}
+	return "[" + strings.Join(names, " ") + "]"
+}
+
+// claimTemplates is the live list in the form of an intent. The list is one
+// value to the API server, so sending it as it is changes nothing.
+func claimTemplates(sts *appsv1.StatefulSet) []accorev1.PersistentVolumeClaimApplyConfiguration {
+	var list []accorev1.PersistentVolumeClaimApplyConfiguration
+	raw, _ := json.Marshal(sts.Spec.VolumeClaimTemplates)
+	_ = json.Unmarshal(raw, &list) // the same JSON, by construction of both types
+	for i := range list {
+		list[i].Status = nil
+	}
+	return list
+}
+
+func compact(v any) string {
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}
+
+func lower(kind string) string { return strings.ToLower(kind) }

@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// For says what a pass does to one cache.
+func For(in Input) Plan {
+	if in.Cache.DeletionTimestamp != nil {
+		return release(in)
+	}
+	for _, gate := range cacheGates {
+		if hold, held := gate(in); held {
+			return Plan{Holds: []Hold{hold}}
+		}
+	}
+	p := Plan{Steps: finalize(in)}
+	children, holds := childrenOf(in)
+	p.Holds = append(p.Holds, holds...)
+	for _, c := range children {
+		p.add(in, c)
+	}
+	return p
+}
+
+// release lets go of a cache that is being deleted: the garbage collector
+// takes its children.
+func release(in Input) Plan {
+	switch {
+	case !slices.Contains(in.Cache.Finalizers, v1.Finalizer):
+		return Plan{}
+	case in.Cache.Spec.Suspend:
+		return Plan{Holds: []Hold{{
+			Gate: "suspended", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonSuspended,
+			Message: "the cache is being deleted and suspended, so it keeps its finalizer: set spec.suspend to false to let it go",
+		}}}
+	}
+	return Plan{Steps: []Step{{Action: ActionRelease, Target: cacheRef(in.Cache), Live: in.Cache, Reason: "being deleted"}}}
+}
+
+// finalize puts our finalizer on the cache before anything is made for it.
+func finalize(in Input) []Step {
+	intent := resources.Finalizer(in.Cache)
+	changes := Compare(intent, in.Cache, "")
+	if len(changes) == 0 {
+		return nil
+	}
+	return []Step{{
+		Action: ActionChange, Target: cacheRef(in.Cache), Intent: intent, Live: in.Cache,
+		Reason: "finalizer", Changes: changes,
+	}}
+}
+
+// add plans one child: withheld, created, changed, deleted or left alone.
+func (p *Plan) add(in Input, c child) {
+	if c.intent == nil && c.err == nil {
+		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil {
+			p.Steps = append(p.Steps, Step{Action: ActionDelete, Target: c.ref, Live: c.live, Reason: c.unwanted})
+		}
+		return
+	}
+	for _, gate := range childGates {
+		if hold, held := gate(in, c); held {
+			p.Holds = append(p.Holds, hold)
+			return
+		}
+	}
+	if c.live == nil {
+		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent, Reason: "missing"})
+		return
+	}
+	p.Holds = append(p.Holds, keepImmutable(c)...)
+	changes := Compare(c.intent, c.live, "")
+	if len(changes) == 0 {
+		return
+	}
+	if former := formerOwner(c.live, in.Cache); former != nil {
+		p.Steps = append(p.Steps, Step{Action: ActionDisown, Target: c.ref, Live: c.live,
+			Reason: "taken over from a former cache of this name"})
+	}
+	p.Steps = append(p.Steps, Step{
+		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
+		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),
+	})
+}
+
+func reason(in Input, c child, changes []Change) string {
+	if !isControlledBy(c.live, in.Cache) {
+		return "taken over by annotation " + v1.AdoptByAnnotation
+	}
+	if len(changes) == 1 {
+		return changes[0].Path + " differs"
+	}
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		paths = append(paths, c.Path)
+	}
+	if len(paths) > 2 {
+		return fmt.Sprintf("%s, %s and %d more fields differ", paths[0], paths[1], len(paths)-2)
+	}
+	return strings.Join(paths, " and ") + " differ"
+}
+
+// restarts counts the nodes that a changed pod template makes the StatefulSet
+// controller replace.
+func restarts(c child, changes []Change) int32 {
+	for _, change := range changes {
+		if strings.HasPrefix(change.Path, "spec.template.") && change.From != change.To {
+			return min(c.nodes, c.wanted)
+		}
+	}
+	return 0
+}

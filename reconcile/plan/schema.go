@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// What server-side apply knows of our kinds beyond their Go types: which lists
+// are keyed by what, and what is one value although it looks like many. A test
+// holds these tables against the schema that client-go ships, for random
+// objects of every kind we write.
+
+// keyField is a merge key of a keyed list, with the server's default for it.
+type keyField struct{ name, byDefault string }
+
+// keyedLists: element type -> merge keys, in name order. A list of any other
+// element type is one value.
+var keyedLists = map[reflect.Type][]keyField{
+	elem[acmetav1.OwnerReferenceApplyConfiguration]():                 {{name: "uid"}},
+	elem[acmetav1.ConditionApplyConfiguration]():                      {{name: "type"}},
+	elem[accorev1.ContainerApplyConfiguration]():                      {{name: "name"}},
+	elem[accorev1.EphemeralContainerApplyConfiguration]():             {{name: "name"}},
+	elem[accorev1.ContainerPortApplyConfiguration]():                  {{name: "containerPort"}, {name: "protocol", byDefault: "TCP"}},
+	elem[accorev1.ServicePortApplyConfiguration]():                    {{name: "port"}, {name: "protocol", byDefault: "TCP"}},
+	elem[accorev1.EnvVarApplyConfiguration]():                         {{name: "name"}},
+	elem[accorev1.VolumeApplyConfiguration]():                         {{name: "name"}},
+	elem[accorev1.VolumeMountApplyConfiguration]():                    {{name: "mountPath"}},
+	elem[accorev1.VolumeDeviceApplyConfiguration]():                   {{name: "devicePath"}},
+	elem[accorev1.ResourceClaimApplyConfiguration]():                  {{name: "name"}},
+	elem[accorev1.PodResourceClaimApplyConfiguration]():               {{name: "name"}},
+	elem[accorev1.PodSchedulingGateApplyConfiguration]():              {{name: "name"}},
+	elem[accorev1.EvictionResponderApplyConfiguration]():              {{name: "name"}},
+	elem[accorev1.HostAliasApplyConfiguration]():                      {{name: "ip"}},
+	elem[accorev1.LocalObjectReferenceApplyConfiguration]():           {{name: "name"}},
+	elem[accorev1.TopologySpreadConstraintApplyConfiguration]():       {{name: "topologyKey"}, {name: "whenUnsatisfiable"}},
+	elem[acappsv1.StatefulSetConditionApplyConfiguration]():           {{name: "type"}},
+	elem[accorev1.PersistentVolumeClaimConditionApplyConfiguration](): {{name: "type"}},
+}
+
+// setLists: names of string lists that are sets.
+var setLists = map[string]bool{"finalizers": true, "bindMountOptions": true}
+
+// atomicStructs are owned as a whole; the server may default inside them.
+var atomicStructs = map[reflect.Type]bool{
+	elem[acmetav1.OwnerReferenceApplyConfiguration]():            true,
+	elem[acmetav1.LabelSelectorApplyConfiguration]():             true,
+	elem[accorev1.EvictionResponderApplyConfiguration]():         true,
+	elem[accorev1.LocalObjectReferenceApplyConfiguration]():      true,
+	elem[accorev1.TypedLocalObjectReferenceApplyConfiguration](): true,
+	elem[accorev1.SecretKeySelectorApplyConfiguration]():         true,
+	elem[accorev1.ConfigMapKeySelectorApplyConfiguration]():      true,
+	elem[accorev1.ObjectFieldSelectorApplyConfiguration]():       true,
+	elem[accorev1.ResourceFieldSelectorApplyConfiguration]():     true,
+	elem[accorev1.FileKeySelectorApplyConfiguration]():           true,
+	elem[accorev1.NodeSelectorApplyConfiguration]():              true,
+	elem[accorev1.NodeSelectorTermApplyConfiguration]():          true,
+	elem[accorev1.SecretReferenceApplyConfiguration]():           true,
+}
+
+// atomicMaps: names of maps that are owned as a whole, by the type they stand in.
+var atomicMaps = map[reflect.Type]string{
+	elem[accorev1.ServiceSpecApplyConfiguration](): "selector",
+	elem[accorev1.PodSpecApplyConfiguration]():     "nodeSelector",
+}
+
+// scalarStructs are Go structs that are one value in JSON.
+var scalarStructs = map[reflect.Type]bool{
+	elem[resource.Quantity]():  true,
+	elem[intstr.IntOrString](): true,
+	elem[metav1.Time]():        true,
+}
+
+func elem[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// fieldShape says how the value of a field is owned.
+type fieldShape int
+
+const (
+	shapeScalar fieldShape = iota // one value
+	shapeAtomic                   // a composite owned as one value
+	shapeStruct
+	shapeMap
+	shapeKeyed // list of items addressed by merge keys
+	shapeSet   // list of strings addressed by value
+)
+
+// structField is a JSON field of a Go struct, inlined ones flattened.
+type structField struct {
+	name  string
+	index []int
+	shape fieldShape
+	keys  []keyField // shapeKeyed
+}
+
+// structShape lists the fields of a type in name order.
+type structShape struct {
+	fields []structField
+	byName map[string]int
+}
+
+var shapes sync.Map // reflect.Type -> *structShape
+
+func shapeOf(t reflect.Type) *structShape {
+	if s, ok := shapes.Load(t); ok {
+		return s.(*structShape)
+	}
+	s := &structShape{byName: map[string]int{}}
+	s.collect(t, nil)
+	slices.SortFunc(s.fields, func(a, b structField) int { return strings.Compare(a.name, b.name) })
+	for i, f := range s.fields {
+		s.byName[f.name] = i
+	}
+	actual, _ := shapes.LoadOrStore(t, s)
+	return actual.(*structShape)
+}
+
+func (s *structShape) collect(t reflect.Type, prefix []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(prefix), i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+		case name == "" && f.Anonymous:
+			s.collect(deref(f.Type), index)
+		case name != "":
+			sf := structField{name: name, index: index}
+			sf.shape, sf.keys = shapeOfField(t, name, deref(f.Type))
+			s.fields = append(s.fields, sf)
+		}
+	}
+}
+
+func shapeOfField(parent reflect.Type, name string, t reflect.Type) (fieldShape, []keyField) {
+	switch t.Kind() {
+	case reflect.Struct:
+		switch {
+		case scalarStructs[t]:
+			return shapeScalar, nil
+		case atomicStructs[t]:
+			return shapeAtomic, nil
+		}
+		return shapeStruct, nil
+	case reflect.Map:
+		if atomicMaps[parent] == name {
+			return shapeAtomic, nil
+		}
+		return shapeMap, nil
+	case reflect.Slice:
+		if keys, ok := keyedLists[deref(t.Elem())]; ok {
+			return shapeKeyed, keys
+		}
+		if setLists[name] {
+			return shapeSet, nil
+		}
+		return shapeAtomic, nil
+	}
+	return shapeScalar, nil
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// get returns the field's value with pointers followed; the zero Value when
+// something on the way is nil.
+func (f structField) get(v reflect.Value) reflect.Value {
+	return follow(f.raw(v))
+}
+
+// intended is get for an apply configuration, and tells whether its JSON
+// carries the field: nil pointers and empty lists and maps are left out, an
+// empty map behind a pointer is not.
+func (f structField) intended(v reflect.Value) (reflect.Value, bool) {
+	raw := f.raw(v)
+	switch {
+	case !raw.IsValid():
+		return raw, false
+	case raw.Kind() == reflect.Slice || raw.Kind() == reflect.Map:
+		return raw, raw.Len() > 0
+	}
+	raw = follow(raw)
+	return raw, raw.IsValid()
+}
+
+func (f structField) raw(v reflect.Value) reflect.Value {
+	for _, i := range f.index {
+		if v = follow(v); !v.IsValid() {
+			return v
+		}
+		v = v.Field(i)
+	}
+	return v
+}
+
+func follow(v reflect.Value) reflect.Value {
+	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
+		v = v.Elem()
+	}
+	return v
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// Object is a live object as the API server returned it.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Ref names one object.
+type Ref struct {
+	Kind, Namespace, Name string
+}
+
+// String is the form of the reports: "StatefulSet shop/cache".
+func (r Ref) String() string { return r.Kind + " " + r.Namespace + "/" + r.Name }
+
+// Input is what was observed of one cache. Nothing in it is written to.
+type Input struct {
+	Cache  *v1.ClusteredCache
+	Live   Live
+	Config Config
+	// Now is the pass's one clock reading.
+	Now time.Time
+}
+
+// Live holds the objects that have the names of the cache's children, whoever
+// they belong to; nil: there is none.
+type Live struct {
+	StatefulSet      *appsv1.StatefulSet
+	ClientService    *corev1.Service
+	NodesService     *corev1.Service
+	DisruptionBudget *policyv1.PodDisruptionBudget
+}
+
+// Config is what was observed of the ConfigMap that spec.config names. The
+// zero value means that the spec names none.
+type Config struct {
+	// Missing: the spec names a ConfigMap that does not exist.
+	Missing bool
+	// Hash of the content (resources.ConfigHash).
+	Hash string
+}
+
+// Action says what kind of write a Step is.
+type Action string
+
+const (
+	// ActionCreate applies an object that was not there; it fails if one is.
+	ActionCreate Action = "create"
+	// ActionChange applies an object to the live one that the plan saw.
+	ActionChange Action = "change"
+	// ActionDelete deletes the live object that the plan saw.
+	ActionDelete Action = "delete"
+	// ActionDisown removes the reference to a former cache of the same name
+	// from an object that this cache takes over.
+	ActionDisown Action = "disown"
+	// ActionRelease removes our finalizer, and nothing else, from the cache.
+	ActionRelease Action = "release"
+)
+
+// Step is one write.
+type Step struct {
+	Action Action
+	Target Ref
+	// Reason is one clause for people: "missing", "spec.replicas differs".
+	Reason string
+	// Intent is what to apply (create, change); nil otherwise.
+	Intent runtime.ApplyConfiguration
+	// Live is the object that the plan saw (change, delete, release): the
+	// write holds only for this uid and resourceVersion.
+	Live Object
+	// Changes are the fields that differ, in path order (change).
+	Changes []Change
+	// Restarts is the number of nodes that the step makes the StatefulSet
+	// controller replace.
+	Restarts int32
+}
+
+// Manager is an entry of an object's managedFields.
+type Manager struct {
+	Name      string    `json:"name"`
+	Operation string    `json:"operation"`
+	Time      time.Time `json:"time"`
+}
+
+// Change is one field that we own or want to own and that is not as it should be.
+type Change struct {
+	// Path is addressed by merge keys: spec.template.spec.containers[cache].image.
+	Path string `json:"path"`
+	// From and To are the live and the wanted value as compact JSON; empty
+	// means absent. Both are equal when only the ownership was lost.
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+	// By are the managers that own the field now, other than ours.
+	By []Manager `json:"by,omitempty"`
+}
+
+// Class says whether a Hold resolves by itself.
+type Class string
+
+const (
+	// Waiting: something else will resolve it; no failure.
+	Waiting Class = "waiting"
+	// Blocked: a person must act.
+	Blocked Class = "blocked"
+)
+
+// Hold is something wanted but withheld.
+type Hold struct {
+	// Gate is the name of the rule that withholds.
+	Gate string `json:"gate"`
+	// Target is what is withheld: a child, or the cache (everything).
+	Target Ref `json:"target"`
+	// Class, Reason (a constant of package v1) and Message (what, where, what
+	// to do; the same in every pass while nothing changes).
+	Class   Class  `json:"class"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Plan is what this pass will do to one cache.
+type Plan struct {
+	Steps []Step
+	Holds []Hold
+}
+
+// Result says what the API server answered to a Step.
+type Result string
+
+const (
+	Created    Result = "created"
+	Configured Result = "configured"
+	Unchanged  Result = "unchanged"
+	Deleted    Result = "deleted"
+	Released   Result = "released"
+	Failed     Result = "failed"
+)
+
+// Outcome is what became of a Step.
+type Outcome struct {
+	Step   Step
+	Result Result
+	// Object is what the server returned (created, configured, unchanged).
+	Object Object
+	// Err is set when Result is Failed.
+	Err error
+	// Rejected tells a refusal, which the server would repeat (invalid,
+	// forbidden, a webhook's no), from a passing failure.
+	Rejected bool
+	// Warning is said of a step that the server took and that changed nothing.
+	Warning string
+}
+
+// State is how a cache stands at the end of a pass.
+type State string
+
+const (
+	// Settled: nothing to do and nothing under way.
+	Settled State = "settled"
+	// Progressing: something is under way that should end by itself.
+	Progressing State = "progressing"
+	// Stalled: a person must act.
+	Stalled State = "stalled"
+	// NotDone: this pass could not observe the cache or a step failed.
+	NotDone State = "failed"
+)
+
+// Verdict is the state of a cache with its reason, a constant of package v1,
+// and a sentence.
+type Verdict struct {
+	State   State
+	Reason  string
+	Message string
+}
+
+// Report is all there is to say of one cache after a pass.
+type Report struct {
+	Namespace, Name string
+	Plan            Plan
+	Outcomes        []Outcome
+	Verdict         Verdict
+	// StatusWritten: the status differed and was written.
+	StatusWritten bool
+}
