@@ -1,0 +1,247 @@
+// Package status says how a cache stands: what was observed, what was planned
+// and what the API server answered go in, the status to write and a verdict
+// come out. It is pure: no context, client, logger or clock.
+//
+// Nothing is decided from the previous status. Three things are carried over
+// from it because they are nowhere else: the version that ran before a rollout
+// ended, and when a condition last changed.
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	cachev1ac "example.com/clusteredcache/api/v1/applyconfiguration/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// maxMessage bounds a condition's message in bytes; the API server refuses more
+// than 32768, and a webhook may answer with anything.
+const maxMessage = 1024
+
+// For returns the status to write and the cache's state. The status is nil
+// when there is nothing to write it to: the cache is being deleted and not
+// held.
+func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, plan.Verdict) {
+	sts := plan.StatefulSetAfter(in, outcomes)
+	n := count(in, sts)
+	verdict := judge(in, p, outcomes, n)
+	if in.Cache.DeletionTimestamp != nil && len(p.Holds) == 0 {
+		return nil, verdict
+	}
+	s := cachev1ac.ClusteredCacheStatus().
+		WithObservedGeneration(in.Cache.Generation).
+		WithReplicas(n.replicas).
+		WithReadyReplicas(n.ready).
+		WithUpdatedReplicas(n.updated).
+		WithSelector(labels.SelectorFromSet(resources.SelectorLabels(in.Cache.Name)).String()).
+		WithConditions(conditions(in, n, verdict)...)
+	if version := currentVersion(in, sts, n); version != "" {
+		s.WithCurrentVersion(version)
+	}
+	if sts != nil {
+		s.WithNodes(resources.Nodes(in.Cache, *sts.Spec.Replicas)...)
+	}
+	return cachev1ac.ClusteredCache(in.Cache.Name, in.Cache.Namespace).WithStatus(s), verdict
+}
+
+// numbers are those of the StatefulSet; absent ones are zero.
+type numbers struct {
+	size, replicas, ready, updated int32
+	// exists: there is a StatefulSet. observed: its numbers are those of its
+	// newest generation.
+	exists, observed bool
+}
+
+func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
+	n := numbers{size: in.Cache.Spec.Size}
+	if sts == nil {
+		return n
+	}
+	n.exists = true
+	n.observed = sts.Status.ObservedGeneration >= sts.Generation && sts.Generation > 0
+	n.replicas, n.ready = sts.Status.Replicas, sts.Status.ReadyReplicas
+	n.updated = sts.Status.UpdatedReplicas
+	if n.observed && *sts.Spec.Replicas != n.size {
+		n.observed = false // our own scale step was withheld or refused
+	}
+	return n
+}
+
+// rolledOut: every node that the spec asks for runs the newest revision and is
+// ready, and there is no other.
+func (n numbers) rolledOut() bool {
+	return n.exists && n.observed && n.replicas == n.size && n.ready == n.size && n.updated == n.size
+}
+
+func (n numbers) sentence() string {
+	s := fmt.Sprintf("%d of %d nodes ready", n.ready, n.size)
+	switch {
+	case n.replicas > n.size:
+		s += fmt.Sprintf(", %d to be removed", n.replicas-n.size)
+	case n.updated < n.replicas:
+		s += fmt.Sprintf(", %d of %d on the newest revision", n.updated, n.size)
+	}
+	return s
+}
+
+// judge picks the most important thing to say of the cache: a failure, what
+// blocks, what is waited for, what is under way.
+func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.Verdict {
+	if failed := failures(outcomes); len(failed) > 0 {
+		reason := v1.ReasonApplyFailed
+		if failed[0].Rejected {
+			reason = v1.ReasonApplyRejected
+		}
+		return plan.Verdict{State: plan.NotDone, Reason: reason, Message: failureMessage(failed)}
+	}
+	for _, class := range []plan.Class{plan.Blocked, plan.Waiting} {
+		if held := holdsOf(p, class); len(held) > 0 {
+			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: holdMessage(held)}
+		}
+	}
+	switch {
+	case len(outcomes) < len(p.Steps):
+		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonPending, Message: pending(p, outcomes)}
+	case in.Cache.DeletionTimestamp != nil:
+		return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReleased, Message: "being deleted; nothing of ours keeps it"}
+	case n.exists && !n.observed:
+		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
+	case !n.rolledOut():
+		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
+	}
+	return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
+}
+
+func pending(p plan.Plan, outcomes []plan.Outcome) string {
+	if n := len(p.Steps) - len(outcomes); n > 1 {
+		return fmt.Sprintf("%d changes are not applied yet", n)
+	}
+	return "1 change is not applied yet"
+}
+
+func stateOf(h plan.Hold) plan.State {
+	switch {
+	case h.Class == plan.Blocked:
+		return plan.Stalled
+	case h.Reason == v1.ReasonSuspended:
+		return plan.Settled // asked for, and nothing is under way
+	}
+	return plan.Progressing
+}
+
+func failures(outcomes []plan.Outcome) []plan.Outcome {
+	var failed []plan.Outcome
+	for _, o := range outcomes {
+		if o.Result == plan.Failed {
+			failed = append(failed, o)
+		}
+	}
+	return failed
+}
+
+func failureMessage(failed []plan.Outcome) string {
+	sentences := make([]string, 0, len(failed))
+	for _, o := range failed {
+		sentences = append(sentences, fmt.Sprintf("%s %s: %v", o.Step.Action, o.Step.Target, o.Err))
+	}
+	return strings.Join(sentences, "; ")
+}
+
+func holdsOf(p plan.Plan, class plan.Class) []plan.Hold {
+	var held []plan.Hold
+	for _, h := range p.Holds {
+		if h.Class == class {
+			held = append(held, h)
+		}
+	}
+	return held
+}
+
+func holdMessage(held []plan.Hold) string {
+	sentences := make([]string, 0, len(held))
+	for _, h := range held {
+		sentences = append(sentences, h.Message)
+	}
+	return strings.Join(sentences, "; ")
+}
+
+// currentVersion is what runs: it moves to the template's version when every
+// node does, and stays what it was until then.
+func currentVersion(in plan.Input, sts *appsv1.StatefulSet, n numbers) string {
+	if n.rolledOut() {
+		for _, c := range sts.Spec.Template.Spec.Containers {
+			if c.Name == v1.ContainerName {
+				return resources.VersionOf(c.Image)
+			}
+		}
+	}
+	return in.Cache.Status.CurrentVersion
+}
+
+// conditions are always the same three, each once.
+func conditions(in plan.Input, n numbers, verdict plan.Verdict) []*acmetav1.ConditionApplyConfiguration {
+	return []*acmetav1.ConditionApplyConfiguration{
+		condition(in, v1.ConditionAvailable, available(n), verdict),
+		condition(in, v1.ConditionReconciling, truth(underWay(verdict)), verdict),
+		condition(in, v1.ConditionStalled, truth(stuck(verdict)), verdict),
+	}
+}
+
+// available counts on nothing but numbers of the newest generation: after our
+// own apply the old ones may well say that all is ready.
+func available(n numbers) metav1.ConditionStatus {
+	switch {
+	case !n.exists || n.ready != n.size:
+		return metav1.ConditionFalse
+	case !n.observed:
+		return metav1.ConditionUnknown
+	}
+	return metav1.ConditionTrue
+}
+
+func underWay(v plan.Verdict) bool {
+	return v.State == plan.Progressing || v.State == plan.NotDone && v.Reason == v1.ReasonApplyFailed
+}
+
+func stuck(v plan.Verdict) bool {
+	return v.State == plan.Stalled || v.State == plan.NotDone && v.Reason != v1.ReasonApplyFailed
+}
+
+func truth(b bool) metav1.ConditionStatus {
+	if b {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdict plan.Verdict) *acmetav1.ConditionApplyConfiguration {
+	changed := metav1.NewTime(in.Now)
+	for _, old := range in.Cache.Status.Conditions {
+		if old.Type == kind && old.Status == status {
+			changed = old.LastTransitionTime
+		}
+	}
+	return acmetav1.Condition().
+		WithType(kind).
+		WithStatus(status).
+		WithReason(verdict.Reason).
+		WithMessage(trim(verdict.Message)).
+		WithObservedGeneration(in.Cache.Generation).
+		WithLastTransitionTime(changed)
+}
+
+// trim cuts at a rune boundary.
+func trim(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
+}
