@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// command is one subcommand.
+type command struct {
+	name, summary string
+	run           func(context.Context, []string, process) error
+	// help writes the help text of the command.
+	help func(io.Writer)
+}
+
+// commands are the subcommands in the order of the help text.
+func commands() []command {
+	return []command{
+		{"reconcile", "apply what ClusteredCaches ask for, once, and report", runReconcile, helpReconcile},
+		{"version", "print the version", runVersion, helpVersion},
+	}
+}
+
+// usageError is a command line that cannot be used. The sentence is followed
+// by where to read on.
+type usageError struct {
+	// command is the one whose help to read; empty: the general one.
+	command string
+	err     error
+}
+
+func (e *usageError) Error() string {
+	see := "clusteredcache --help"
+	if e.command != "" {
+		see = "clusteredcache " + e.command + " --help"
+	}
+	return e.err.Error() + "; see " + see
+}
+
+func (e *usageError) Unwrap() error { return e.err }
+
+// statusError is how a command ends that has said all there is to say.
+type statusError exitStatus
+
+func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// run runs the subcommand that args name and says what to exit with. An error
+// is printed here and nowhere else.
+func run(ctx context.Context, args []string, p process) exitStatus {
+	err := dispatch(ctx, args, p)
+	var status statusError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &status):
+		return exitStatus(status)
+	}
+	_, _ = fmt.Fprintf(p.stderr, "clusteredcache: %s\n", report.OneLine(err.Error()))
+	return exitUsage
+}
+
+func dispatch(ctx context.Context, args []string, p process) error {
+	if len(args) == 0 {
+		helpGeneral(p.stderr)
+		return statusError(exitUsage)
+	}
+	name, rest := args[0], args[1:]
+	switch name {
+	case "-h", "--help":
+		helpGeneral(p.stdout)
+		return nil
+	case "help":
+		return runHelp(rest, p)
+	}
+	if strings.HasPrefix(name, "-") {
+		return &usageError{err: fmt.Errorf("flag %s before the command: flags follow the command", name)}
+	}
+	c, err := find(name)
+	if err != nil {
+		return err
+	}
+	err = c.run(ctx, rest, p)
+	if errors.Is(err, pflag.ErrHelp) {
+		c.help(p.stdout)
+		return nil
+	}
+	return err
+}
+
+func find(name string) (command, error) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return command{}, &usageError{err: fmt.Errorf("unknown command %q", name)}
+}
+
+func runHelp(args []string, p process) error {
+	if len(args) == 0 {
+		helpGeneral(p.stdout)
+		return nil
+	}
+	c, err := find(args[0])
+	if err != nil {
+		return err
+	}
+	c.help(p.stdout)
+	return nil
+}
+
+func helpGeneral(w io.Writer) {
+	var b strings.Builder
+	b.WriteString("clusteredcache runs ClusteredCaches on Kubernetes: one pass, a report, and it exits.\n\n" +
+		"Usage:\n  clusteredcache COMMAND [FLAGS]\n\nCommands:\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "  %-11s %s\n", c.name, c.summary)
+	}
+	b.WriteString("\nclusteredcache COMMAND --help says more about one.\n")
+	_, _ = io.WriteString(w, b.String())
+}
+
+// newFlags is an empty flag set that leaves printing to us.
+func newFlags(name string) *pflag.FlagSet {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	fs.SortFlags = false
+	return fs
+}

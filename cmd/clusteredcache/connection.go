@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"example.com/clusteredcache/reconcile/kube"
+)
+
+// connectionFlags are client-go's own, but for the namespace.
+type connectionFlags struct {
+	kubeconfig string
+	overrides  *clientcmd.ConfigOverrides
+}
+
+func (c *connectionFlags) bind(fs *pflag.FlagSet) {
+	c.overrides = &clientcmd.ConfigOverrides{}
+	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use (default: KUBECONFIG; in a pod its ServiceAccount; ~/.kube/config)")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	// Ours is repeatable.
+	names.ContextOverrideFlags.Namespace.LongName = ""
+	names.Timeout.Default = kube.RequestTimeout.String()
+	clientcmd.BindOverrideFlags(c.overrides, fs, names)
+}
+
+// load finds the cluster that the flags and the environment mean.
+func (c connectionFlags) load() (*kube.Target, error) {
+	t, err := kube.Load(c.overrides, c.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	t.Config.UserAgent = "clusteredcache/" + version
+	return t, nil
+}

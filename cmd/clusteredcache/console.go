@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// console is stderr: whole lines, and on a terminal below them one status line
+// that is written again and again. It may be used from many goroutines.
+type console struct {
+	mu       sync.Mutex
+	w        io.Writer
+	terminal bool
+	status   string
+}
+
+// eraseLine returns to the start of the line and clears it.
+const eraseLine = "\r\x1b[K"
+
+// Write writes whole lines, above the status line. The error is always nil: a
+// pass does not end because nobody listens.
+func (c *console) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status != "" {
+		_, _ = io.WriteString(c.w, eraseLine)
+	}
+	_, _ = c.w.Write(b)
+	if c.status != "" {
+		_, _ = io.WriteString(c.w, c.status)
+	}
+	return len(b), nil
+}
+
+// say writes one line.
+func (c *console) say(sentence string) {
+	_, _ = fmt.Fprintln(c, report.OneLine(sentence))
+}
+
+// setStatus puts line in the place of the status line; empty: none.
+func (c *console) setStatus(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if line == c.status {
+		return
+	}
+	_, _ = io.WriteString(c.w, eraseLine+line)
+	c.status = line
+}
+
+// logTo makes every logger of the process write to w: ours, client-go's and
+// controller-runtime's.
+func logTo(w io.Writer, verbose bool) {
+	level := slog.LevelInfo
+	if verbose {
+		level = slog.LevelDebug
+	}
+	handler := slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+	slog.SetDefault(slog.New(handler))
+	klog.SetSlogLogger(slog.New(handler))
+	crlog.SetLogger(logr.FromSlogHandler(handler))
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// exitStatus is what the process ends with. The numbers are part of the
+// command line's contract.
+type exitStatus int
+
+const (
+	// exitDone: the pass is complete and nothing failed.
+	exitDone exitStatus = 0
+	// exitUsage: the command line or the configuration cannot be used; nothing
+	// was done.
+	exitUsage exitStatus = 2
+	// exitPartial: some caches failed or are stalled, the others are done.
+	exitPartial exitStatus = 3
+	// exitUnsettled: --wait ended before everything settled.
+	exitUnsettled exitStatus = 4
+	// exitIncomplete: the pass could not run or was cut short.
+	exitIncomplete exitStatus = 5
+)
+
+// failOn says which states of caches make the process fail.
+type failOn string
+
+const (
+	failOnStalled failOn = "stalled"
+	failOnFailed  failOn = "failed"
+)
+
+// exitAfter is the status after a pass. When more than one would fit, the one
+// that says the least was done wins: a signal, then a pass that could not run,
+// then a wait that ended too early, then single caches.
+func exitAfter(ctx context.Context, f report.Fleet, err error, on failOn) exitStatus {
+	var s signalError
+	if errors.As(context.Cause(ctx), &s) {
+		return signalled(s.signal)
+	}
+	caches := report.Summarize(f).Caches
+	switch {
+	case err != nil || f.Interrupted:
+		return exitIncomplete
+	case f.TimedOut:
+		return exitUnsettled
+	case caches.Failed > 0 || on == failOnStalled && caches.Stalled > 0:
+		return exitPartial
+	}
+	return exitDone
+}
+
+// signalError is why a context ended.
+type signalError struct{ signal os.Signal }
+
+func (e signalError) Error() string { return "received signal: " + e.signal.String() }
+
+// signalled is the status of a process that a signal ended, as shells show it.
+func signalled(s os.Signal) exitStatus {
+	if n, ok := s.(syscall.Signal); ok {
+		return exitStatus(128 + int(n))
+	}
+	return exitIncomplete
+}
+
+// untilSignal returns a context that ends, with a signalError as its cause, at
+// the first SIGINT or SIGTERM, and a channel that yields the second.
+func untilSignal(parent context.Context) (context.Context, <-chan os.Signal) {
+	ctx, cancel := context.WithCancelCause(parent)
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	again := make(chan os.Signal, 1)
+	go func() {
+		cancel(signalError{<-received})
+		again <- <-received
+	}()
+	return ctx, again
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// output is one -o FORMAT[=FILE].
+type output struct {
+	format string
+	// file is empty for stdout.
+	file string
+}
+
+// look is how a report appears.
+type look struct {
+	preview, verbose, color bool
+}
+
+// formats are the values of -o.
+var formats = map[string]func(io.Writer, report.Fleet, look) error{
+	"text": func(w io.Writer, f report.Fleet, l look) error {
+		return report.Text(w, f, report.TextOptions{Preview: l.preview, Verbose: l.verbose, Color: l.color})
+	},
+	"json": func(w io.Writer, f report.Fleet, l look) error {
+		return report.JSON(w, f, report.JSONOptions{Preview: l.preview})
+	},
+}
+
+// parseOutputs reads the values of -o. Text goes to stdout when there are none.
+func parseOutputs(values []string) ([]output, error) {
+	if len(values) == 0 {
+		return []output{{format: "text"}}, nil
+	}
+	var outputs []output
+	taken := map[string]string{}
+	for _, value := range values {
+		format, file, isFile := strings.Cut(value, "=")
+		if formats[format] == nil {
+			return nil, fmt.Errorf("-o %s: the format is text or json", value)
+		}
+		if isFile && file == "" {
+			return nil, fmt.Errorf("-o %s: the name of the file is missing", value)
+		}
+		if other, twice := taken[file]; twice {
+			where := file
+			if !isFile {
+				where = "standard output"
+			}
+			return nil, fmt.Errorf("-o %s and -o %s both write to %s", other, value, where)
+		}
+		taken[file] = value
+		if info, err := os.Stat(filepath.Dir(file)); isFile && (err != nil || !info.IsDir()) {
+			return nil, fmt.Errorf("-o %s: there is no directory %s", value, filepath.Dir(file))
+		}
+		outputs = append(outputs, output{format, file})
+	}
+	return outputs, nil
+}
+
+// write writes f to where o says; l is for stdout, a file has no colours.
+func (o output) write(stdout io.Writer, f report.Fleet, l look) error {
+	if o.file == "" {
+		if err := formats[o.format](stdout, f, l); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+		return nil
+	}
+	l.color = false
+	err := replaceFile(o.file, func(w io.Writer) error { return formats[o.format](w, f, l) })
+	if err != nil {
+		return fmt.Errorf("writing the report to %s: %w", o.file, err)
+	}
+	return nil
+}
+
+// replaceFile makes path hold what fill writes, or leaves it as it was. What is
+// no regular file (a pipe, a terminal) is written to as it is.
+func replaceFile(path string, fill func(io.Writer) error) (err error) {
+	if target, resolved := filepath.EvalSymlinks(path); resolved == nil {
+		path = target
+	}
+	info, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	name, flag := fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	replace := err != nil || info.Mode().IsRegular()
+	if !replace {
+		name, flag = path, os.O_WRONLY
+	} else if rest := os.Remove(name); rest != nil && !errors.Is(rest, fs.ErrNotExist) {
+		return rest
+	}
+	file, err := os.OpenFile(name, flag, 0o644)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(fill(file), file.Close())
+	if !replace {
+		return err
+	}
+	if err == nil {
+		err = os.Rename(name, path)
+	}
+	if err != nil {
+		_ = os.Remove(name)
+	}
+	return err
+}

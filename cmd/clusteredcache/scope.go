@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+
+	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
+)
+
+// scope is which caches the flags mean on target: names, else namespaces and
+// labels; without either all namespaces in a pod, and the context's at a
+// kubeconfig, as with kubectl.
+func (o *reconcileFlags) scope(target *kube.Target) observe.Scope {
+	s := observe.Scope{Namespaces: o.namespaces, Names: o.names, Selector: o.selector}
+	switch {
+	case o.allNamespaces:
+		s.Namespaces = nil
+	case len(s.Namespaces) > 0:
+	case len(s.Names) == 0 && target.InCluster:
+	default:
+		s.Namespaces = []string{target.Namespace}
+	}
+	return s
+}
+
+// where says in words which namespaces s is about.
+func where(s observe.Scope) string {
+	switch len(s.Namespaces) {
+	case 0:
+		return "all namespaces"
+	case 1:
+		return "namespace " + s.Namespaces[0]
+	default:
+		return "namespaces " + strings.Join(s.Namespaces, ", ")
+	}
+}
+
+// firstLine says what a run is about, before it does anything.
+func firstLine(target *kube.Target, s observe.Scope) string {
+	line := "clusteredcache " + version + ": " + target.String() + ", " + where(s)
+	if len(s.Names) > 0 {
+		line += ", only " + strings.Join(s.Names, ", ")
+	}
+	if s.Selector != nil {
+		line += ", labels " + s.Selector.String()
+	}
+	return line
+}

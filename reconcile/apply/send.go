@@ -1,0 +1,207 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// createOnly is a resourceVersion that no stored object has: an apply with it
+// creates a missing object, and is a conflict when there is one, in spite of
+// force.
+const createOnly = "1"
+
+// A controller that writes status in a loop must not keep us from our write:
+// so many tries, within so long.
+const (
+	maxTries = 10
+	maxBusy  = 5 * time.Second
+)
+
+// persist calls send, again with the object's new resourceVersion while
+// nothing but others' fields has changed.
+func (w *Writer) persist(ctx context.Context, s plan.Step, version string, send func(version string) error) error {
+	start := time.Now()
+	for try := 1; ; try++ {
+		err := send(version)
+		if err == nil || !stale(err) {
+			return err
+		}
+		if s.Live == nil || s.Target.Kind == v1.Kind {
+			return ErrStale
+		}
+		if version, err = w.newVersion(ctx, s); err != nil {
+			return err
+		}
+		if try == maxTries || time.Since(start) > maxBusy {
+			return ErrBusy
+		}
+		time.Sleep(time.Duration(try) * time.Duration(20+rand.IntN(40)) * time.Millisecond)
+	}
+}
+
+// newVersion reads the object again. It returns ErrStale unless the object is
+// what the plan saw in all that concerns us: same uid, same spec, and our
+// entry in managedFields untouched.
+func (w *Writer) newVersion(ctx context.Context, s plan.Step) (string, error) {
+	fresh := newObject(s.Target.Kind)
+	err := w.client.Get(ctx, types.NamespacedName{Namespace: s.Target.Namespace, Name: s.Target.Name}, fresh)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", ErrStale
+	case err != nil:
+		return "", fmt.Errorf("reading %s again after a conflict: %w", s.Target, err)
+	case fresh.GetUID() != s.Live.GetUID(), fresh.GetDeletionTimestamp() != nil,
+		fresh.GetGeneration() != s.Live.GetGeneration(), !sameEntry(fresh, s.Live):
+		return "", ErrStale
+	}
+	return fresh.GetResourceVersion(), nil
+}
+
+func sameEntry(a, b plan.Object) bool {
+	x, y := plan.OurEntry(a, ""), plan.OurEntry(b, "")
+	if x == nil || y == nil {
+		return x == nil && y == nil
+	}
+	return x.FieldsV1.Equal(*y.FieldsV1)
+}
+
+func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	uid := types.UID("")
+	if s.Live != nil {
+		uid = s.Live.GetUID()
+	} else {
+		version = createOnly
+	}
+	u, err := body(s.Intent, uid, version)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	err = w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+		client.FieldOwner(v1.FieldManager), client.ForceOwnership)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	answer := newObject(s.Target.Kind)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, answer); err != nil {
+		return plan.Outcome{}, fmt.Errorf("reading the answer: %w", err)
+	}
+	o := plan.Outcome{Step: s, Result: plan.Configured, Object: answer}
+	switch {
+	case s.Action == plan.ActionCreate:
+		o.Result = plan.Created
+	case unchanged(s.Live, answer):
+		o.Result = plan.Unchanged
+	}
+	o.Warning = plan.Resisted(s.Intent, answer)
+	return o, nil
+}
+
+// body is a copy of the intent as JSON values, with the preconditions. (Apply
+// decodes the answer into what it was given; a plan's intent must not become
+// the live object.)
+func body(intent runtime.ApplyConfiguration, uid types.UID, version string) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(intent)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the intent: %w", err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(raw, &u.Object); err != nil {
+		return nil, fmt.Errorf("encoding the intent: %w", err)
+	}
+	if uid != "" {
+		u.SetUID(uid)
+	}
+	u.SetResourceVersion(version)
+	return u, nil
+}
+
+// unchanged compares content, not resourceVersions: a dry run never moves one.
+func unchanged(before, after plan.Object) bool {
+	a, b := bare(before), bare(after)
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+func bare(o plan.Object) plan.Object {
+	c := o.DeepCopyObject().(plan.Object)
+	c.SetResourceVersion("")
+	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // lists leave it out
+	fields := c.GetManagedFields()
+	for i := range fields {
+		fields[i].Time = nil
+	}
+	c.SetManagedFields(fields)
+	return c
+}
+
+func (w *Writer) delete(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	uid := s.Live.GetUID()
+	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
+		client.Preconditions{UID: &uid, ResourceVersion: &version},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{Step: s, Result: plan.Deleted}, nil
+}
+
+// patchList replaces a list of the object's metadata. Server-side apply cannot
+// remove an item that someone else owns too.
+func (w *Writer) patchList(ctx context.Context, s plan.Step, version, field string, items any) (plan.Outcome, error) {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": s.Live.GetUID(), "resourceVersion": version, field: items,
+	}})
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	answer := s.Live.DeepCopyObject().(client.Object)
+	err = w.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(v1.FieldManager))
+	switch {
+	case s.Action == plan.ActionRelease && (err == nil || apierrors.IsNotFound(err)):
+		return plan.Outcome{Step: s, Result: plan.Released}, nil // gone is let go of
+	case err != nil:
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{Step: s, Result: plan.Configured, Object: answer}, nil
+}
+
+func withoutOurs(finalizers []string) []string {
+	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1.Finalizer })
+}
+
+func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(refs), func(r metav1.OwnerReference) bool { return r.Controller != nil && *r.Controller })
+}
+
+// newObject returns an empty object of a kind that steps are about.
+func newObject(kind string) client.Object {
+	switch kind {
+	case "StatefulSet":
+		return &appsv1.StatefulSet{}
+	case "Service":
+		return &corev1.Service{}
+	case "PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}
+	case v1.Kind:
+		return &v1.ClusteredCache{}
+	}
+	panic("no step is about a " + kind)
+}

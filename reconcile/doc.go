@@ -1,0 +1,23 @@
+// Package reconcile makes a pass: it walks the fleet once and brings every
+// cache one step closer to its spec.
+//
+//	observe ──► plan ──► apply ──► status ──► report
+//	 reads      pure    writes     pure,      pure
+//	                               one write
+//
+// A pass keeps no state: all that it knows it has read in this pass, and a
+// pass that is killed anywhere is made good by the next. One bad cache never
+// spoils the pass. Whether writes are real is decided by the client that is
+// handed in (a dry-run client makes the same calls), nowhere below.
+//
+// The rights that a pass needs are the rbac markers below; deploy/rbac is made
+// from them. Apply is the verb patch, and create where an object may be missing.
+//
+// +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches,verbs=get;list;patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches/status,verbs=patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;create;patch;delete
+package reconcile

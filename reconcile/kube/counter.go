@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Counter counts requests by verb and resource: "list clusteredcaches", "apply
+// statefulsets", "apply clusteredcaches/status". Dry-run requests count under
+// the same verb, and one that is sent again counts again. The zero value is
+// ready; it may be used from many goroutines.
+type Counter struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// Counts returns a copy of the counts so far.
+func (c *Counter) Counts() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counts)
+}
+
+func (c *Counter) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int{}
+	}
+	c.counts[name]++
+}
+
+// transport wraps a transport to a server whose API starts at the path prefix.
+func (c *Counter) transport(prefix string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &counting{next: next, counter: c, prefix: strings.TrimSuffix(prefix, "/")}
+	}
+}
+
+type counting struct {
+	next    http.RoundTripper
+	counter *Counter
+	prefix  string
+}
+
+// RoundTrip counts r and sends it.
+func (t *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.counter.add(requestName(r, t.prefix))
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go reach the transport below.
+func (t *counting) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// requestName is the verb and resource of r; a path that is not of the
+// Kubernetes API is its own resource.
+func requestName(r *http.Request, prefix string) string {
+	path := strings.Trim(strings.TrimPrefix(r.URL.Path, prefix), "/")
+	parts := strings.Split(path, "/")
+	switch {
+	case parts[0] == "api" && len(parts) > 2:
+		parts = parts[2:] // api, version
+	case parts[0] == "apis" && len(parts) > 3:
+		parts = parts[3:] // apis, group, version
+	default:
+		return strings.ToLower(r.Method) + " /" + path
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	resource, named := parts[0], len(parts) > 1
+	if len(parts) > 2 {
+		resource += "/" + strings.Join(parts[2:], "/")
+	}
+	return verb(r, named) + " " + resource
+}
+
+func verb(r *http.Request, named bool) string {
+	switch r.Method {
+	case http.MethodGet:
+		if !named {
+			return "list"
+		}
+		return "get"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch") {
+			return "apply"
+		}
+		return "patch"
+	default:
+		return strings.ToLower(r.Method)
+	}
+}

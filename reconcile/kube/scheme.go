@@ -1,0 +1,54 @@
+package kube
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// Scheme returns a new scheme with the groups that hold the kinds we use.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme,
+		appsv1.AddToScheme,
+		policyv1.AddToScheme,
+		v1.AddToScheme,
+	} {
+		// Fails only when two types claim one kind, which is a bug.
+		utilruntime.Must(add(s))
+	}
+	return s
+}
+
+// kinds are all the kinds that a pass reads or writes, with the names that
+// their API server resources have. All of them are namespaced.
+var kinds = []struct {
+	gv               schema.GroupVersion
+	kind             string
+	plural, singular string
+}{
+	{v1.GroupVersion, v1.Kind, "clusteredcaches", "clusteredcache"},
+	{appsv1.SchemeGroupVersion, "StatefulSet", "statefulsets", "statefulset"},
+	{corev1.SchemeGroupVersion, "Service", "services", "service"},
+	{corev1.SchemeGroupVersion, "ConfigMap", "configmaps", "configmap"},
+	{policyv1.SchemeGroupVersion, "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"},
+}
+
+// Mapper returns a mapper that knows the kinds we use and never asks the
+// server: discovery would cost a request for each API group at every start,
+// and fail a run for an aggregated API that has nothing to do with us.
+func Mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, k := range kinds {
+		m.AddSpecific(k.gv.WithKind(k.kind), k.gv.WithResource(k.plural),
+			k.gv.WithResource(k.singular), meta.RESTScopeNamespace)
+	}
+	return m
+}

@@ -1,0 +1,146 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// While waiting, a cache is looked at again after this long; one that waits
+// for something a person has yet to make, less often.
+const (
+	pollInterval    = 1 * time.Second
+	waitingInterval = 10 * time.Second
+)
+
+// ledger keeps what there is to say of a run. Its memory grows with the caches
+// that had something to do, not with the fleet.
+type ledger struct {
+	mu       sync.Mutex
+	plain    int // settled at first sight, nothing to say
+	reports  map[types.NamespacedName]plan.Report
+	pending  map[types.NamespacedName]time.Time // unsettled -> due
+	now      Progress
+	onChange func(Progress)
+}
+
+func newLedger(onChange func(Progress)) *ledger {
+	return &ledger{
+		reports:  map[types.NamespacedName]plan.Report{},
+		pending:  map[types.NamespacedName]time.Time{},
+		onChange: onChange,
+	}
+}
+
+// begin starts the counts of a pass.
+func (l *ledger) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Done, l.now.Failed = 0, 0
+}
+
+// record takes what a pass says of one cache.
+func (l *ledger) record(key types.NamespacedName, r plan.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now.Done++
+	if r.Verdict.State == plan.NotDone {
+		l.now.Failed++
+	}
+	delete(l.pending, key)
+	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed {
+		l.pending[key] = time.Now().Add(interval(r.Plan))
+	}
+	earlier, known := l.reports[key]
+	switch {
+	case known:
+		// What earlier passes of this run did stays said.
+		r.Outcomes = append(succeeded(earlier.Outcomes), r.Outcomes...)
+		r.StatusWritten = r.StatusWritten || earlier.StatusWritten
+		l.reports[key] = r
+	case r.Verdict.State == plan.Settled && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten:
+		l.plain++
+	default:
+		l.reports[key] = r
+	}
+	l.tell()
+}
+
+// interval is how long to wait before looking again.
+func interval(p plan.Plan) time.Duration {
+	if len(p.Holds) > 0 && !slices.ContainsFunc(p.Holds, func(h plan.Hold) bool { return h.Reason != v1.ReasonConfigMapNotFound }) {
+		return waitingInterval
+	}
+	return pollInterval
+}
+
+func (l *ledger) unsettled() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending)
+}
+
+// due lists the unsettled caches that it is time to look at again.
+func (l *ledger) due(now time.Time) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, at := range l.pending {
+		if !at.After(now) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareNames)
+	return keys
+}
+
+// nextDue is when the first unsettled cache is due.
+func (l *ledger) nextDue() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var next time.Time
+	for _, at := range l.pending {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+func (l *ledger) progress() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tell()
+}
+
+func (l *ledger) tell() {
+	l.now.Waiting = len(l.pending)
+	if l.onChange != nil {
+		l.onChange(l.now)
+	}
+}
+
+// fleet is the report, sorted.
+func (l *ledger) fleet() report.Fleet {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := report.Fleet{Total: l.plain + len(l.reports)}
+	for _, r := range l.reports {
+		f.Caches = append(f.Caches, r)
+	}
+	slices.SortFunc(f.Caches, func(a, b plan.Report) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return f
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}

@@ -1,0 +1,14 @@
+// Package observe is the only reader of a pass: pages of the API server's
+// lists go in, one plan.Input a cache comes out.
+//
+// Lists come back in the order of their keys, "namespace/name" compared byte
+// by byte, so caches and each kind of child are joined as streams:
+//
+//	caches        a ──── b ──── c ────
+//	StatefulSets  a ──── b ───────────      memory: one page of each,
+//	Services      a ──────────── c ────     whatever the size of the fleet
+//	...
+//
+// A cache is listed before its children are, so a child may be newer than the
+// cache that goes with it; whoever writes confirms the cache first.
+package observe

@@ -1,0 +1,200 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// ErrNotFound says that there is no cache of that name.
+var ErrNotFound = errors.New("there is no such ClusteredCache")
+
+// ErrUndecodable says that a stored cache is not of the form that this version
+// knows.
+var ErrUndecodable = errors.New("the stored object does not decode")
+
+// Item is one cache as observed, or what kept it from being observed.
+type Item struct {
+	Key   types.NamespacedName
+	Input plan.Input
+	Err   error
+}
+
+// Reader reads through a client.
+type Reader struct {
+	client client.Reader
+}
+
+// NewReader returns a Reader through c.
+func NewReader(c client.Reader) *Reader { return &Reader{client: c} }
+
+// Fleet calls yield with every cache in scope, in key order within each of the
+// scope's namespaces, until yield returns false. A cache that cannot be
+// observed is an Item with an error. The returned error means that a list
+// could not be read: then caches are missing.
+func (r *Reader) Fleet(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {
+	if len(scope.Names) > 0 {
+		return r.named(ctx, scope, now, yield)
+	}
+	namespaces := slices.Clone(scope.Namespaces)
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	slices.Sort(namespaces)
+	for _, ns := range slices.Compact(namespaces) {
+		more, err := r.join(ctx, ns, scope, func(i Item) bool { i.Input.Now = now; return yield(i) })
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) named(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(scope.Names))) {
+		key := types.NamespacedName{Namespace: scope.Namespaces[0], Name: name}
+		in, err := r.One(ctx, key, now)
+		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUndecodable) {
+			return err // it speaks of the API server, not of this one cache
+		}
+		if !yield(Item{Key: key, Input: in, Err: err}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// join merges the streams of one namespace ("": all). It returns false when
+// yield did.
+func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(Item) bool) (bool, error) {
+	caches := r.caches(ns, scope)
+	children := r.children(ns)
+	for {
+		e, ok, err := caches.peek(ctx)
+		if err != nil || !ok {
+			return true, err
+		}
+		caches.take()
+		item := e.object
+		if item.Err == nil {
+			if item.Input.Live, err = children.of(ctx, e.key); err != nil {
+				return true, err
+			}
+		}
+		if !yield(item) {
+			return false, nil
+		}
+	}
+}
+
+// caches is decoded item by item: one that does not decode is one Item's error.
+func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
+	opts := []client.ListOption{client.InNamespace(ns)}
+	if scope.Selector != nil {
+		opts = append(opts, client.MatchingLabelsSelector{Selector: scope.Selector})
+	}
+	return &stream[Item]{what: "clusteredcaches", page: func(ctx context.Context, token string) ([]entry[Item], string, error) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
+		next, err := listPage(ctx, r.client, list, opts, token)
+		if err != nil {
+			return nil, "", err
+		}
+		entries := make([]entry[Item], 0, len(list.Items))
+		for i := range list.Items {
+			item := decode(&list.Items[i])
+			entries = append(entries, entry[Item]{key: item.Key.Namespace + "/" + item.Key.Name, object: item})
+		}
+		return entries, next, nil
+	}}
+}
+
+func decode(u *unstructured.Unstructured) Item {
+	item := Item{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}
+	cache := &v1.ClusteredCache{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, cache); err != nil {
+		item.Err = fmt.Errorf("%w: %w", ErrUndecodable, err)
+		return item
+	}
+	item.Input.Cache = cache
+	return item
+}
+
+// One observes a single cache by name, with whatever has the names of its
+// children, our labels or not. ErrNotFound: there is no such cache.
+func (r *Reader) One(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
+	if err := r.client.Get(ctx, key, u); err != nil {
+		if missing(err) {
+			return plan.Input{}, ErrNotFound
+		}
+		return plan.Input{}, err
+	}
+	item := decode(u)
+	if item.Err != nil {
+		return plan.Input{}, item.Err
+	}
+	in := plan.Input{Cache: item.Input.Cache, Now: now}
+	var err error
+	if in.Live.StatefulSet, err = get(ctx, r.client, key, &appsv1.StatefulSet{}); err != nil {
+		return in, err
+	}
+	if in.Live.ClientService, err = get(ctx, r.client, key, &corev1.Service{}); err != nil {
+		return in, err
+	}
+	nodes := types.NamespacedName{Namespace: key.Namespace, Name: resources.NodesServiceName(key.Name)}
+	if in.Live.NodesService, err = get(ctx, r.client, nodes, &corev1.Service{}); err != nil {
+		return in, err
+	}
+	in.Live.DisruptionBudget, err = get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
+	return in, err
+}
+
+// missing tells that the object does not exist from that its kind is not
+// installed, which is a 404 of the server, not of the API.
+func missing(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func get[T client.Object](ctx context.Context, c client.Reader, key types.NamespacedName, o T) (T, error) {
+	var none T
+	switch err := c.Get(ctx, key, o); {
+	case missing(err):
+		return none, nil
+	case err != nil:
+		return none, fmt.Errorf("reading %T %s: %w", o, key, err)
+	}
+	return o, nil
+}
+
+// Config reads the ConfigMap that the cache's spec names, if it names one.
+func (r *Reader) Config(ctx context.Context, cache *v1.ClusteredCache) (plan.Config, error) {
+	if cache.Spec.Config == nil || cache.DeletionTimestamp != nil {
+		return plan.Config{}, nil
+	}
+	cm, err := get(ctx, r.client, types.NamespacedName{Namespace: cache.Namespace, Name: cache.Spec.Config.Name}, &corev1.ConfigMap{})
+	if err != nil {
+		return plan.Config{}, err
+	}
+	if cm == nil {
+		return plan.Config{Missing: true}, nil
+	}
+	return plan.Config{Hash: resources.ConfigHash(cm)}, nil
+}

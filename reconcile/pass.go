@@ -1,0 +1,188 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/status"
+)
+
+// source yields the caches of a pass.
+type source func(ctx context.Context, now time.Time, yield func(observe.Item) bool) error
+
+// pass walks the caches that from yields, Concurrency at a time. Its error ends
+// the run: a list that could not be read, or an identity that is no longer
+// accepted.
+func (r *runner) pass(ctx context.Context, from source) error {
+	r.ledger.begin()
+	work := make(chan observe.Item)
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	var workers sync.WaitGroup
+	for range max(1, r.options.Concurrency) {
+		workers.Go(func() {
+			for item := range work {
+				report, err := r.guarded(ctx, item)
+				if err != nil {
+					abort(err)
+				}
+				r.ledger.record(item.Key, report)
+			}
+		})
+	}
+	err := from(ctx, time.Now(), func(item observe.Item) bool {
+		select {
+		case work <- item:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	})
+	close(work)
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
+		return cause
+	}
+	return err
+}
+
+// guarded keeps a fault in our own code to the cache that met it.
+func (r *runner) guarded(ctx context.Context, item observe.Item) (report plan.Report, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			slog.Error("panic", "cache", item.Key, "fault", fault, "stack", string(debug.Stack()))
+			report = plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name, Verdict: plan.Verdict{
+				State: plan.NotDone, Reason: v1.ReasonPanic,
+				Message: fmt.Sprintf("a fault in clusteredcache itself (%v); please report it with the stack in the log", fault),
+			}}
+		}
+	}()
+	return r.cache(ctx, item)
+}
+
+// A cache that changes between our reads and writes is observed and planned
+// again this often, then left to the next pass.
+const maxRounds = 5
+
+// cache brings one cache a step closer: plan, apply, status; again from a new
+// observation when the cluster has moved on in between. The error is one that
+// every other cache would meet as well.
+func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, error) {
+	report := plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name}
+	if item.Err != nil {
+		report.Verdict = unobserved(item.Err)
+		return report, nil
+	}
+	in := item.Input
+	for round := 1; ; round++ {
+		err := r.round(ctx, in, &report)
+		switch {
+		case ctx.Err() != nil:
+			report.Verdict = plan.Verdict{State: plan.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
+			return report, nil
+		case err == nil && !passing(report):
+			return report, nil
+		case apierrors.IsUnauthorized(err):
+			report.Verdict = unobserved(err)
+			return report, err
+		case err != nil && !errors.Is(err, apply.ErrStale) && !errors.Is(err, apply.ErrBusy):
+			report.Verdict = unobserved(err)
+			return report, nil
+		case round == maxRounds || errors.Is(err, apply.ErrBusy):
+			if err != nil {
+				report.Verdict = plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing,
+					Message: fmt.Sprintf("the cache or its children keep changing (%v); the next pass goes on", err)}
+			}
+			return report, nil
+		}
+		if round > 1 || err == nil {
+			time.Sleep(time.Duration(round) * time.Duration(100+rand.IntN(200)) * time.Millisecond)
+		}
+		now := in.Now
+		if in, err = r.reader.One(context.WithoutCancel(ctx), item.Key, now); err != nil {
+			report.Verdict = unobserved(err)
+			if errors.Is(err, observe.ErrNotFound) {
+				report.Verdict = plan.Verdict{State: plan.Settled, Reason: v1.ReasonGone, Message: "deleted meanwhile"}
+			}
+			return report, nil
+		}
+	}
+}
+
+// round plans and applies once, and writes the status.
+func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) error {
+	var err error
+	if in.Config, err = r.reader.Config(context.WithoutCancel(ctx), in.Cache); err != nil {
+		return err
+	}
+	report.Plan = plan.For(in)
+	done, err := r.writer.Execute(ctx, in, report.Plan)
+	report.Outcomes = append(succeeded(report.Outcomes), done.Outcomes...)
+	if err != nil {
+		return err
+	}
+	intent, verdict := status.For(in, report.Plan, done.Outcomes)
+	report.Verdict = verdict
+	if intent == nil || len(plan.Compare(intent, in.Cache, "status")) == 0 {
+		return nil
+	}
+	if err := r.writer.Status(ctx, intent, done.CacheVersion); err != nil {
+		return err
+	}
+	report.StatusWritten = true
+	return nil
+}
+
+// succeeded keeps what an earlier round has done: it is part of the report of
+// this pass, its failures are tried again.
+func succeeded(outcomes []plan.Outcome) []plan.Outcome {
+	var kept []plan.Outcome
+	for _, o := range outcomes {
+		if o.Result != plan.Failed {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// passing tells a report whose only failures may be gone at the next try.
+func passing(report plan.Report) bool {
+	failed := 0
+	for _, o := range report.Outcomes {
+		if o.Result == plan.Failed {
+			if o.Rejected {
+				return false
+			}
+			failed++
+		}
+	}
+	return failed > 0
+}
+
+func unobserved(err error) plan.Verdict {
+	v := plan.Verdict{State: plan.NotDone, Reason: v1.ReasonApplyFailed, Message: err.Error()}
+	switch {
+	case errors.Is(err, observe.ErrNotFound):
+		v.Reason = v1.ReasonNotFound
+	case errors.Is(err, observe.ErrUndecodable):
+		v.Reason = v1.ReasonUndecodable
+	}
+	return v
+}
+
+// ofThisCache tells an error that says nothing about other caches.
+func ofThisCache(err error) bool {
+	return errors.Is(err, observe.ErrNotFound) || errors.Is(err, observe.ErrUndecodable)
+}

@@ -1,0 +1,18 @@
+package report
+
+import "example.com/clusteredcache/reconcile/plan"
+
+// Fleet is what a pass (or, with --wait, the last one over each cache) did.
+type Fleet struct {
+	// Total is the number of caches in scope.
+	Total int
+	// Caches are those of which there is something to say, sorted by
+	// namespace and name: everything but the settled that needed nothing.
+	Caches []plan.Report
+	// Requests counts the requests sent, by verb and kind ("list clusteredcaches").
+	Requests map[string]int
+	// TimedOut: --wait ended before everything settled.
+	TimedOut bool
+	// Interrupted: a signal ended the pass at a step boundary.
+	Interrupted bool
+}

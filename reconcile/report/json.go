@@ -1,0 +1,206 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// Schema names the form of JSON; another name would mean another form.
+const Schema = "clusteredcache.report/v1"
+
+const timeFormat = time.RFC3339
+
+// JSONOptions of JSON.
+type JSONOptions struct {
+	// Preview: the fleet is of a dry run.
+	Preview bool
+}
+
+// The types below are the schema of the package documentation, apart from the
+// types of package plan so that those can change.
+type (
+	document struct {
+		Schema      string         `json:"schema"`
+		DryRun      bool           `json:"dryRun"`
+		TimedOut    bool           `json:"timedOut"`
+		Interrupted bool           `json:"interrupted"`
+		Summary     jsonSummary    `json:"summary"`
+		Caches      []jsonCache    `json:"caches"`
+		Requests    map[string]int `json:"requests"`
+	}
+	jsonSummary struct {
+		Created  int        `json:"created"`
+		Changed  int        `json:"changed"`
+		Deleted  int        `json:"deleted"`
+		Released int        `json:"released"`
+		Restarts int        `json:"restarts"`
+		Held     int        `json:"held"`
+		Failed   int        `json:"failed"`
+		Caches   jsonStates `json:"caches"`
+	}
+	jsonStates struct {
+		Total       int `json:"total"`
+		Settled     int `json:"settled"`
+		Progressing int `json:"progressing"`
+		Stalled     int `json:"stalled"`
+		Failed      int `json:"failed"`
+	}
+	jsonCache struct {
+		Namespace     string     `json:"namespace"`
+		Name          string     `json:"name"`
+		State         string     `json:"state"`
+		Reason        string     `json:"reason,omitempty"`
+		Message       string     `json:"message,omitempty"`
+		Steps         []jsonStep `json:"steps"`
+		Holds         []jsonHold `json:"holds"`
+		StatusWritten bool       `json:"statusWritten"`
+	}
+	jsonStep struct {
+		Action    string       `json:"action"`
+		Kind      string       `json:"kind"`
+		Namespace string       `json:"namespace"`
+		Name      string       `json:"name"`
+		Result    string       `json:"result,omitempty"`
+		Reason    string       `json:"reason,omitempty"`
+		Restarts  int32        `json:"restarts,omitempty"`
+		Changes   []jsonChange `json:"changes,omitempty"`
+		Error     string       `json:"error,omitempty"`
+		Warning   string       `json:"warning,omitempty"`
+	}
+	jsonChange struct {
+		Path string        `json:"path"`
+		From string        `json:"from,omitempty"`
+		To   string        `json:"to,omitempty"`
+		By   []jsonManager `json:"by,omitempty"`
+	}
+	jsonManager struct {
+		Name      string `json:"name"`
+		Operation string `json:"operation"`
+		Time      string `json:"time,omitempty"`
+	}
+	jsonHold struct {
+		Gate      string `json:"gate"`
+		Kind      string `json:"kind"`
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+		Class     string `json:"class"`
+		Reason    string `json:"reason"`
+		Message   string `json:"message"`
+	}
+)
+
+// JSON writes f for machines, in the schema of the package documentation. The
+// error is w's.
+func JSON(w io.Writer, f Fleet, o JSONOptions) error {
+	d := document{
+		Schema:      Schema,
+		DryRun:      o.Preview,
+		TimedOut:    f.TimedOut,
+		Interrupted: f.Interrupted,
+		Summary:     summaryJSON(Summarize(f), o.Preview),
+		Caches:      []jsonCache{},
+		Requests:    f.Requests,
+	}
+	if d.Requests == nil {
+		d.Requests = map[string]int{}
+	}
+	for _, r := range sorted(f.Caches) {
+		d.Caches = append(d.Caches, cacheJSON(r))
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(d); err != nil {
+		return fmt.Errorf("encoding the report: %w", err)
+	}
+	_, err := w.Write(harmlessJSON(b.Bytes()))
+	return err
+}
+
+// harmlessJSON escapes what encoding/json leaves as it is and a terminal would
+// obey: C1 controls and characters that turn the writing direction.
+func harmlessJSON(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r < utf8.RuneSelf && r != 0x7f || strconv.IsPrint(r) {
+			out = append(out, b[:size]...)
+		} else {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				out = fmt.Appendf(out, `\u%04x`, unit)
+			}
+		}
+		b = b[size:]
+	}
+	return out
+}
+
+func summaryJSON(s Summary, preview bool) jsonSummary {
+	t := s.Taken
+	if preview {
+		t = s.planned()
+	}
+	c := s.Caches
+	return jsonSummary{
+		Created: t.Created, Changed: t.Changed, Deleted: t.Deleted, Released: t.Released, Restarts: t.Restarts,
+		Held: s.Held, Failed: s.Failed,
+		Caches: jsonStates{Total: c.Total, Settled: c.Settled, Progressing: c.Progressing, Stalled: c.Stalled, Failed: c.Failed},
+	}
+}
+
+func cacheJSON(r plan.Report) jsonCache {
+	c := jsonCache{
+		Namespace: r.Namespace, Name: r.Name,
+		State: string(r.Verdict.State), Reason: r.Verdict.Reason, Message: r.Verdict.Message,
+		Steps: []jsonStep{}, Holds: []jsonHold{},
+		StatusWritten: r.StatusWritten,
+	}
+	for _, o := range r.Outcomes {
+		s := stepJSON(o.Step)
+		s.Result, s.Warning = string(o.Result), o.Warning
+		if o.Err != nil {
+			s.Error = o.Err.Error()
+		}
+		c.Steps = append(c.Steps, s)
+	}
+	for _, step := range left(r) {
+		c.Steps = append(c.Steps, stepJSON(step))
+	}
+	for _, h := range r.Plan.Holds {
+		c.Holds = append(c.Holds, jsonHold{
+			Gate: h.Gate, Kind: h.Target.Kind, Namespace: h.Target.Namespace, Name: h.Target.Name,
+			Class: string(h.Class), Reason: h.Reason, Message: h.Message,
+		})
+	}
+	return c
+}
+
+func stepJSON(s plan.Step) jsonStep {
+	j := jsonStep{
+		Action: string(s.Action),
+		Kind:   s.Target.Kind, Namespace: s.Target.Namespace, Name: s.Target.Name,
+		Reason: s.Reason, Restarts: s.Restarts,
+	}
+	for _, c := range s.Changes {
+		c = masked(c)
+		change := jsonChange{Path: c.Path, From: c.From, To: c.To}
+		for _, m := range c.By {
+			manager := jsonManager{Name: m.Name, Operation: m.Operation}
+			if !m.Time.IsZero() {
+				manager.Time = m.Time.UTC().Format(timeFormat)
+			}
+			change.By = append(change.By, manager)
+		}
+		j.Changes = append(j.Changes, change)
+	}
+	return j
+}

@@ -1,0 +1,46 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// OneLine returns s as it may be printed inside a line of text: what would
+// move the cursor, end the line, change the colour or turn the writing
+// direction appears as an escape (\n, \x1b, \u202e).
+func OneLine(s string) string {
+	harmless := func(r rune) bool { return r != utf8.RuneError && strconv.IsPrint(r) }
+	if strings.IndexFunc(s, func(r rune) bool { return !harmless(r) }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == utf8.RuneError || strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		i += size
+	}
+	return b.String()
+}
+
+// shortLine is OneLine(s) with at most about limit characters.
+func shortLine(s string, limit int) string {
+	s = strings.TrimSpace(s)
+	cut := 0
+	for i := range s {
+		if cut == limit {
+			return OneLine(s[:i]) + fmt.Sprintf("... (%d more bytes)", len(s)-i)
+		}
+		cut++
+	}
+	return OneLine(s)
+}

@@ -1,0 +1,112 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// Options of a Run.
+type Options struct {
+	Scope observe.Scope
+	// Concurrency is the number of caches worked on at the same time (at least 1).
+	Concurrency int
+	// Wait repeats passes over the caches that have not settled until all
+	// have, each either settled or stalled, or Timeout has passed (0: none).
+	Wait    bool
+	Timeout time.Duration
+	// LingerUntil does the same as Wait until this time without insisting;
+	// zero: no lingering.
+	LingerUntil time.Time
+	// Progress, if not nil, is called after every cache and before every wait.
+	// It is never called twice at the same time.
+	Progress func(Progress)
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	// Done and Failed count caches of the current pass; Waiting counts those
+	// that --wait or --linger still waits for.
+	Done, Failed, Waiting int
+}
+
+// Run makes one pass over the caches in scope, or with Wait or LingerUntil as
+// many as it takes, and says what it did. Hand it a dry-run client and it says
+// what it would do. The error is for a pass that could not run or was cut
+// short by the API server; what it knows is in the report all the same. When
+// ctx ends, caches are left at a step boundary and nothing new is started.
+func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) {
+	r := &runner{
+		options: o,
+		reader:  observe.NewReader(c),
+		writer:  apply.NewWriter(c),
+		ledger:  newLedger(o.Progress),
+	}
+	waiting, end := waitContext(ctx, o)
+	defer end()
+	err := r.pass(ctx, r.fleet)
+	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
+		err = r.pass(ctx, r.again)
+	}
+	f := r.ledger.fleet()
+	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
+		err = nil // reads that the end of ctx cut short
+	}
+	f.TimedOut = o.Wait && !f.Interrupted && err == nil && r.ledger.unsettled() > 0
+	return f, err
+}
+
+type runner struct {
+	options Options
+	reader  *observe.Reader
+	writer  *apply.Writer
+	ledger  *ledger
+}
+
+// waitContext ends when waiting does; without Wait or LingerUntil at once.
+func waitContext(ctx context.Context, o Options) (context.Context, context.CancelFunc) {
+	switch {
+	case o.Wait && o.Timeout > 0:
+		return context.WithTimeout(ctx, o.Timeout)
+	case o.Wait:
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, o.LingerUntil)
+}
+
+// fleet yields all caches in scope.
+func (r *runner) fleet(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+	return r.reader.Fleet(ctx, r.options.Scope, now, yield)
+}
+
+// again yields the caches that the last passes left unsettled and that are due.
+func (r *runner) again(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+	for _, key := range r.ledger.due(now) {
+		in, err := r.reader.One(ctx, key, now)
+		if err != nil && !ofThisCache(err) {
+			return err
+		}
+		if !yield(observe.Item{Key: key, Input: in, Err: err}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// pause waits until an unsettled cache is due; false when waiting is over.
+func (r *runner) pause(ctx context.Context) bool {
+	r.ledger.progress()
+	timer := time.NewTimer(time.Until(r.ledger.nextDue()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
