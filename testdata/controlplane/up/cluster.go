@@ -44,7 +44,7 @@ func newCluster(o options) (*cluster, error) {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		lock.Close()
+		_ = lock.Close()
 		return nil, fmt.Errorf("another control plane runs in %s: %w", o.dir, err)
 	}
 	c := &cluster{
@@ -184,7 +184,7 @@ func (c *cluster) waitFor(ctx context.Context, what string, ready func(context.C
 		case dead := <-c.died:
 			return dead.failure()
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w (last answer: %v)", what, ctx.Err(), err)
+			return fmt.Errorf("wait for %s: %w (last answer: %w)", what, ctx.Err(), err)
 		case <-time.After(pollInterval):
 		}
 	}
@@ -211,7 +211,7 @@ func (c *cluster) stop() {
 
 // close gives the state directory free and, with --remove, removes what is ours.
 func (c *cluster) close() {
-	defer c.lock.Close()
+	defer func() { _ = c.lock.Close() }()
 	if !c.remove {
 		return
 	}
@@ -231,6 +231,6 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }

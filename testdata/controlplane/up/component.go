@@ -34,7 +34,7 @@ func startComponent(program, dir string, died chan<- *component, args ...string)
 	if err != nil {
 		return nil, fmt.Errorf("create the log of %s: %w", name, err)
 	}
-	defer output.Close() // the child has its own copy
+	defer func() { _ = output.Close() }() // the child has its own copy
 
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir

@@ -56,9 +56,9 @@ func setPending(pod *corev1.Pod, status *corev1.PodStatus, now metav1.Time) {
 	if broken(pod.Spec.InitContainers) {
 		initialized = corev1.ConditionFalse
 	}
-	setCondition(status, corev1.PodInitialized, initialized, "", now)
-	setCondition(status, corev1.ContainersReady, corev1.ConditionFalse, "ContainersNotReady", now)
-	setCondition(status, corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", now)
+	setCondition(status, corev1.PodCondition{Type: corev1.PodInitialized, Status: initialized, Reason: "", LastTransitionTime: now})
+	setCondition(status, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: now})
+	setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: now})
 }
 
 func setRunning(pod *corev1.Pod, status *corev1.PodStatus, containersReady bool, now metav1.Time) {
@@ -68,17 +68,17 @@ func setRunning(pod *corev1.Pod, status *corev1.PodStatus, containersReady bool,
 	status.Phase = corev1.PodRunning
 	setInitContainers(pod, status, running)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, containersReady, running)
-	setCondition(status, corev1.PodInitialized, corev1.ConditionTrue, "", now)
+	setCondition(status, corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, Reason: "", LastTransitionTime: now})
 	if !containersReady {
-		setCondition(status, corev1.ContainersReady, corev1.ConditionFalse, "ContainersNotReady", now)
-		setCondition(status, corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", now)
+		setCondition(status, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: now})
+		setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady", LastTransitionTime: now})
 		return
 	}
-	setCondition(status, corev1.ContainersReady, corev1.ConditionTrue, "", now)
+	setCondition(status, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionTrue, Reason: "", LastTransitionTime: now})
 	if gatesOpen(pod) {
-		setCondition(status, corev1.PodReady, corev1.ConditionTrue, "", now)
+		setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "", LastTransitionTime: now})
 	} else {
-		setCondition(status, corev1.PodReady, corev1.ConditionFalse, "ReadinessGatesNotReady", now)
+		setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ReadinessGatesNotReady", LastTransitionTime: now})
 	}
 }
 
@@ -98,9 +98,9 @@ func setFinished(pod *corev1.Pod, status *corev1.PodStatus, now metav1.Time) {
 	}
 	setInitContainers(pod, status, ended(0, "Completed"))
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, false, ended(code, reason))
-	setCondition(status, corev1.PodInitialized, corev1.ConditionTrue, "PodCompleted", now)
-	setCondition(status, corev1.ContainersReady, corev1.ConditionFalse, "PodCompleted", now)
-	setCondition(status, corev1.PodReady, corev1.ConditionFalse, "PodCompleted", now)
+	setCondition(status, corev1.PodCondition{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, Reason: "PodCompleted", LastTransitionTime: now})
+	setCondition(status, corev1.PodCondition{Type: corev1.ContainersReady, Status: corev1.ConditionFalse, Reason: "PodCompleted", LastTransitionTime: now})
+	setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "PodCompleted", LastTransitionTime: now})
 }
 
 // setInitContainers completes them, except those that run beside the others.
@@ -134,11 +134,10 @@ func waiting(reason, message string) corev1.ContainerState {
 }
 
 // setCondition keeps the transition time of a condition that stays what it was.
-func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, value corev1.ConditionStatus, reason string, now metav1.Time) {
-	condition := corev1.PodCondition{Type: kind, Status: value, Reason: reason, LastTransitionTime: now}
+func setCondition(status *corev1.PodStatus, condition corev1.PodCondition) {
 	for i := range status.Conditions {
-		if old := &status.Conditions[i]; old.Type == kind {
-			if old.Status == value {
+		if old := &status.Conditions[i]; old.Type == condition.Type {
+			if old.Status == condition.Status {
 				condition.LastTransitionTime = old.LastTransitionTime
 			}
 			*old = condition

@@ -1,0 +1,134 @@
+# `make` alone lists the targets. They need Go, git and make. Other tools are built
+# from the modules under testdata/, at the versions pinned there, into $(CACHE);
+# nothing is installed.
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+GO ?= go
+
+# What `clusteredcache version` says.
+VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),v0.0.0-dev)
+
+# More flags for `go test`: make test TESTFLAGS='-run TestName -v'
+TESTFLAGS ?=
+
+# One setting for everything, so that the control plane, the product and its tests
+# share what is compiled.
+export CGO_ENABLED ?= 0
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/clusteredcache
+
+# Other pinned versions, or another Go release, make another directory.
+TOOLS := $(CACHE)/tools-$(shell { $(GO) env GOVERSION; cat testdata/tools/go.mod testdata/tools/go.sum; } | git hash-object --stdin | cut -c 1-12)
+
+# A commit that cannot be read (none yet, or files of another user) must not fail
+# the build.
+STAMP := $(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo auto || echo false)
+
+##@ Use
+
+.PHONY: build
+build: ## Build bin/clusteredcache, one static file
+	$(GO) build -trimpath -buildvcs=$(STAMP) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/clusteredcache ./cmd/clusteredcache
+
+.PHONY: demo
+demo: ## Show the main job on a throw-away control plane
+	@testdata/demo/demo.sh
+
+##@ Check
+
+.PHONY: test
+test: control-plane ## Run the tests, on a real API server with the real controllers
+	$(GO) test -C testdata/controlplane -timeout 5m ./up
+	$(GO) test -timeout 15m $(TESTFLAGS) ./...
+
+# Before the tests that would build it too, so that its progress is seen.
+.PHONY: control-plane
+control-plane:
+	@testdata/controlplane/build.sh >/dev/null
+
+.PHONY: verify
+verify: verify-generated verify-tidy verify-format vet lint verify-tracked ## Check everything that needs no control plane
+	@echo "verify: everything is in order"
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: golangci-lint ## Run the linters that .golangci.yml names
+	"$(TOOLS)/golangci-lint" run
+	cd testdata/controlplane && "$(TOOLS)/golangci-lint" run ./up
+
+##@ Change
+
+.PHONY: generate
+generate: controller-gen ## Write anew what is generated from api/v1 and the rbac markers
+	$(call generate-in,.)
+
+.PHONY: golden
+golden: ## Write the golden files anew; read the difference before you commit it
+	UPDATE_GOLDEN=1 $(GO) test -count=1 ./reconcile/resources ./reconcile/plan ./reconcile/status ./reconcile/report
+	@git --no-pager diff --stat
+
+.PHONY: clean
+clean: ## Remove bin/
+	rm -rf bin
+	@echo "Kept for the next time: $(CACHE)"
+
+.PHONY: help
+help:
+	@awk 'BEGIN { FS = ": .*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", substr($$1, 1, index($$1 ":", ":") - 1), $$2 }' Makefile
+
+# What verify is made of. Each says what to do.
+
+# In a copy, so that a look changes nothing.
+.PHONY: verify-generated
+verify-generated: controller-gen
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
+	cp -R go.mod go.sum api deploy reconcile "$$copy"; \
+	rm -rf "$$copy/deploy/crd" "$$copy/deploy/rbac" "$$copy/api/v1/applyconfiguration"; \
+	($(call generate-in,$$copy)) >/dev/null; \
+	for dir in api deploy; do \
+		diff -r "$$dir" "$$copy/$$dir" || { \
+			echo "verify: generated files are not those of api/v1 and the rbac markers: run 'make generate'" >&2; exit 1; }; \
+	done
+
+.PHONY: verify-tidy
+verify-tidy:
+	@for dir in . testdata/controlplane testdata/tools; do \
+		(cd $$dir && GOWORK=off $(GO) mod tidy -diff) || { \
+			echo "verify: go.mod or go.sum is not tidy: run 'go mod tidy' in $$dir" >&2; exit 1; }; \
+	done
+
+.PHONY: verify-format
+verify-format:
+	@files=$$(gofmt -l .); [ -z "$$files" ] || { \
+		echo "verify: not formatted: run 'gofmt -w' on" $$files >&2; exit 1; }
+
+.PHONY: verify-tracked
+verify-tracked:
+	@files=$$(git status --porcelain --untracked-files=all | sed -n 's/^?? //p'); [ -z "$$files" ] || { \
+		echo "verify: neither tracked nor ignored; 'git add' or remove" $$files >&2; exit 1; }
+
+# Tools.
+
+generate-in = cd "$(1)" && \
+	"$(TOOLS)/controller-gen" object crd applyconfiguration paths=./api/v1 output:crd:dir=deploy/crd && \
+	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac
+
+# tool builds the program of a package of testdata/tools, unless it is there.
+tool = [ -x "$(TOOLS)/$(notdir $(1))" ] || { \
+	echo "building $(notdir $(1)), once" >&2; \
+	GOFLAGS= GOWORK=off $(GO) build -C testdata/tools -buildvcs=false -ldflags "-s -w" -o "$(TOOLS)/" $(1); }
+
+.PHONY: controller-gen
+controller-gen:
+	@$(call tool,sigs.k8s.io/controller-tools/cmd/controller-gen)
+
+.PHONY: golangci-lint
+golangci-lint:
+	@$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
