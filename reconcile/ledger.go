@@ -65,12 +65,18 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 		r.Outcomes = append(succeeded(earlier.Outcomes), r.Outcomes...)
 		r.StatusWritten = r.StatusWritten || earlier.StatusWritten
 		l.reports[key] = r
-	case r.Verdict.State == plan.Settled && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten:
+	case nothingToSay(r):
 		l.plain++
 	default:
 		l.reports[key] = r
 	}
 	l.tell()
+}
+
+// nothingToSay tells a cache that is as it should be and was before.
+func nothingToSay(r plan.Report) bool {
+	edited := r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
+	return r.Verdict.State == plan.Settled && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
 }
 
 // interval is how long to wait before looking again.

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/observe"
@@ -94,7 +92,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			return report, nil
 		case err == nil && !passing(report):
 			return report, nil
-		case apierrors.IsUnauthorized(err):
+		case apply.Fatal(err):
 			report.Verdict = unobserved(err)
 			return report, err
 		case err != nil && !errors.Is(err, apply.ErrStale) && !errors.Is(err, apply.ErrBusy):
@@ -111,7 +109,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			time.Sleep(time.Duration(round) * time.Duration(100+rand.IntN(200)) * time.Millisecond)
 		}
 		now := in.Now
-		if in, err = r.reader.One(context.WithoutCancel(ctx), item.Key, now); err != nil {
+		if in, err = r.observe(context.WithoutCancel(ctx), item.Key, now); err != nil {
 			report.Verdict = unobserved(err)
 			if errors.Is(err, observe.ErrNotFound) {
 				report.Verdict = plan.Verdict{State: plan.Settled, Reason: v1.ReasonGone, Message: "deleted meanwhile"}
@@ -124,10 +122,10 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 // round plans and applies once, and writes the status.
 func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) error {
 	var err error
-	if in.Config, err = r.reader.Config(context.WithoutCancel(ctx), in.Cache); err != nil {
+	if in.Config, err = r.config(context.WithoutCancel(ctx), in); err != nil {
 		return err
 	}
-	report.Plan = plan.For(in)
+	report.Plan, report.Edit = plan.For(in), in.Edit
 	done, err := r.writer.Execute(ctx, in, report.Plan)
 	report.Outcomes = append(succeeded(report.Outcomes), done.Outcomes...)
 	if err != nil {
@@ -135,14 +133,20 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	}
 	intent, verdict := status.For(in, report.Plan, done.Outcomes)
 	report.Verdict = verdict
+	if in.Edit != nil {
+		return nil // what is only supposed has no status to write
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if intent == nil || len(plan.Compare(intent, in.Cache, "status")) == 0 {
 		return nil
 	}
-	if err := r.writer.Status(ctx, intent, done.CacheVersion); err != nil {
-		return err
+	report.StatusWritten, err = r.writer.Status(ctx, intent, done.CacheVersion)
+	if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
+		return nil // the failure that the status would have told is the one to tell
 	}
-	report.StatusWritten = true
-	return nil
+	return err
 }
 
 // succeeded keeps what an earlier round has done: it is part of the report of
@@ -178,11 +182,13 @@ func unobserved(err error) plan.Verdict {
 		v.Reason = v1.ReasonNotFound
 	case errors.Is(err, observe.ErrUndecodable):
 		v.Reason = v1.ReasonUndecodable
+	case errors.Is(err, apply.ErrRefused), errors.As(err, new(*observe.ManifestError)):
+		v.Reason = v1.ReasonApplyRejected
 	}
 	return v
 }
 
 // ofThisCache tells an error that says nothing about other caches.
 func ofThisCache(err error) bool {
-	return errors.Is(err, observe.ErrNotFound) || errors.Is(err, observe.ErrUndecodable)
+	return errors.Is(err, apply.ErrStale) || errors.Is(err, apply.ErrRefused) || errors.Is(err, observe.ErrNotFound) || errors.Is(err, observe.ErrUndecodable)
 }

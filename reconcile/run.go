@@ -23,6 +23,12 @@ type Options struct {
 	// LingerUntil does the same as Wait until this time without insisting;
 	// zero: no lingering.
 	LingerUntil time.Time
+	// Manifests, if not nil, take the place of Scope: the caches in them are
+	// planned as if the manifests were applied. For a dry-run client only.
+	Manifests *observe.Manifests
+	// Estimate, if not nil, decides which refusals of the server make a step
+	// estimated instead of failed: it returns the reason, "" for a failure.
+	Estimate func(error) string
 	// Progress, if not nil, is called after every cache and before every wait.
 	// It is never called twice at the same time.
 	Progress func(Progress)
@@ -44,12 +50,16 @@ func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) 
 	r := &runner{
 		options: o,
 		reader:  observe.NewReader(c),
-		writer:  apply.NewWriter(c),
+		writer:  apply.NewWriter(c, o.Estimate),
 		ledger:  newLedger(o.Progress),
 	}
 	waiting, end := waitContext(ctx, o)
 	defer end()
-	err := r.pass(ctx, r.fleet)
+	caches := r.fleet
+	if o.Manifests != nil {
+		caches = r.supposed
+	}
+	err := r.pass(ctx, caches)
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
 		err = r.pass(ctx, r.again)
 	}

@@ -30,6 +30,9 @@ const (
 	// ReasonChildTerminating: a child of a former cache of this name is still
 	// being deleted.
 	ReasonChildTerminating = "ChildTerminating"
+	// ReasonNamespaceTerminating: the namespace is being deleted, and the cache
+	// with it.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonNameConflict: an object of a child's name belongs to someone else.
 	ReasonNameConflict = "NameConflict"
 	// ReasonNameInvalid: the cache's name cannot name its children.

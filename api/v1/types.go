@@ -33,7 +33,7 @@ const (
 // ClusteredCacheSpec is the wanted state of a cache.
 //
 // +kubebuilder:validation:XValidation:rule="self.engine == 'Custom' || !has(self.storage)",message="storage needs engine Custom: memcached keeps nothing on disk"
-// +kubebuilder:validation:XValidation:rule="self.engine != 'Custom' || (has(self.image) && self.image != '')",message="image is required with engine Custom"
+// +kubebuilder:validation:XValidation:rule="self.engine != 'Custom' || (has(self.image) && size(self.image) > 0)",message="image is required with engine Custom"
 type ClusteredCacheSpec struct {
 	// engine says what runs in the nodes. It cannot be changed later.
 	// +kubebuilder:default=Memcached

@@ -2,6 +2,7 @@ package v1
 
 import (
 	"regexp"
+	"sync"
 )
 
 // Messages of the rules that the API server enforces on a ClusteredCache. The
@@ -19,15 +20,20 @@ const (
 // that the StatefulSet controller appends to the name.
 const MaxNameLength = 52
 
+// Compiled when first used: most runs of the program need none of them.
 var (
-	namePattern    = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	versionPattern = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$`)
-	imagePattern   = regexp.MustCompile(`^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*$`)
+	namePattern    = compile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	versionPattern = compile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$`)
+	imagePattern   = compile(`^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*$`)
 )
+
+func compile(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // ValidateName returns what is wrong with the name of a cache, or "".
 func ValidateName(name string) string {
-	if len(name) > MaxNameLength || !namePattern.MatchString(name) {
+	if len(name) > MaxNameLength || !namePattern().MatchString(name) {
 		return MessageName
 	}
 	return ""
@@ -40,9 +46,9 @@ func ValidateSpec(s *ClusteredCacheSpec) string {
 	switch {
 	case s.Size < 1:
 		return "spec.size: " + MessageSize
-	case !versionPattern.MatchString(s.Version):
+	case !versionPattern().MatchString(s.Version):
 		return "spec.version: " + MessageVersion
-	case s.Image != "" && !imagePattern.MatchString(s.Image):
+	case s.Image != "" && !imagePattern().MatchString(s.Image):
 		return "spec.image: " + MessageImage
 	case s.Engine == EngineCustom && s.Image == "":
 		return "spec.image: " + MessageImageMissing

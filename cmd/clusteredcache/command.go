@@ -24,6 +24,8 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"reconcile", "apply what ClusteredCaches ask for, once, and report", runReconcile, helpReconcile},
+		{"diff", "show what reconcile would change, now or with other manifests", runDiff, helpDiff},
+		{"render", "print what ClusteredCaches in manifests ask for, offline", runRender, helpRender},
 		{"version", "print the version", runVersion, helpVersion},
 	}
 }

@@ -17,6 +17,8 @@ type exitStatus int
 const (
 	// exitDone: the pass is complete and nothing failed.
 	exitDone exitStatus = 0
+	// exitChanges: diff alone; a pass would change something.
+	exitChanges exitStatus = 1
 	// exitUsage: the command line or the configuration cannot be used; nothing
 	// was done.
 	exitUsage exitStatus = 2
@@ -40,18 +42,43 @@ const (
 // that says the least was done wins: a signal, then a pass that could not run,
 // then a wait that ended too early, then single caches.
 func exitAfter(ctx context.Context, f report.Fleet, err error, on failOn) exitStatus {
-	var s signalError
-	if errors.As(context.Cause(ctx), &s) {
-		return signalled(s.signal)
-	}
 	caches := report.Summarize(f).Caches
-	switch {
-	case err != nil || f.Interrupted:
-		return exitIncomplete
+	switch status := exitCutShort(ctx, f, err); {
+	case status != exitDone:
+		return status
 	case f.TimedOut:
 		return exitUnsettled
 	case caches.Failed > 0 || on == failOnStalled && caches.Stalled > 0:
 		return exitPartial
+	}
+	return exitDone
+}
+
+// exitAfterDiff is the status after a dry run: any trouble wins over changes,
+// or a script would take half a diff for a whole one. A cache that is or would
+// be stalled is no trouble of the diff.
+func exitAfterDiff(ctx context.Context, f report.Fleet, err error) exitStatus {
+	s := report.Summarize(f)
+	switch status := exitCutShort(ctx, f, err); {
+	case status != exitDone:
+		return status
+	case s.Caches.Failed > 0 || s.Failed > 0:
+		return exitPartial
+	case s.Changes():
+		return exitChanges
+	}
+	return exitDone
+}
+
+// exitCutShort is the status after a pass that did not come to its end, and
+// exitDone after one that did.
+func exitCutShort(ctx context.Context, f report.Fleet, err error) exitStatus {
+	var s signalError
+	if errors.As(context.Cause(ctx), &s) {
+		return signalled(s.signal)
+	}
+	if err != nil || f.Interrupted {
+		return exitIncomplete
 	}
 	return exitDone
 }

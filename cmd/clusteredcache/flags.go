@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// reconcileFlags are the arguments of reconcile.
-type reconcileFlags struct {
+// passFlags are the arguments of every command that makes a pass.
+type passFlags struct {
+	command    string
 	connection connectionFlags
 	// own and connecting are the two groups of the help text.
 	own, connecting *pflag.FlagSet
@@ -24,73 +25,72 @@ type reconcileFlags struct {
 	selectorText  string
 	selector      labels.Selector
 
-	wait        bool
-	timeout     time.Duration
-	linger      time.Duration
 	concurrency int
-	failOn      string
-	yes         bool
+	reportFlags
+}
 
+// reportFlags say how to report.
+type reportFlags struct {
 	outputTexts []string
 	outputs     []output
 	color       string
 	verbose     bool
 }
 
-func newReconcileFlags() *reconcileFlags {
-	o := &reconcileFlags{own: newFlags("reconcile"), connecting: newFlags("connection")}
+func newPassFlags(command string) passFlags {
+	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection")}
+}
+
+func (o *passFlags) bindScope() {
 	fs := o.own
 	fs.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable)")
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Look in all namespaces")
 	fs.StringVarP(&o.selectorText, "selector", "l", "", "Only ClusteredCaches whose labels match `QUERY`, such as a=b,c!=d")
-	fs.BoolVar(&o.wait, "wait", false, "Repeat passes until every cache has settled or is stalled")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up waiting after this long; 0: never (with --wait)")
-	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
-	fs.IntVar(&o.concurrency, "concurrency", 10, "Work on `N` ClusteredCaches at the same time")
-	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
-	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")
-	fs.StringArrayVarP(&o.outputTexts, "output", "o", nil, "Report as text or json, to stdout or a file: `FORMAT[=FILE]` (repeatable; default text)")
-	fs.StringVar(&o.color, "color", "auto", "Colours `WHEN`: auto, always or never; auto obeys NO_COLOR")
-	fs.BoolVarP(&o.verbose, "verbose", "v", false, "Report status writes and the number of requests; log more")
-	o.connection.bind(o.connecting)
-	return o
 }
 
-// parseReconcile reads args. Its errors are usageErrors, or pflag.ErrHelp.
-func parseReconcile(args []string) (*reconcileFlags, error) {
-	o := newReconcileFlags()
-	all := newFlags("reconcile")
+// bindRest binds what follows a command's own flags.
+func (o *passFlags) bindRest(verbose string) {
+	fs := o.own
+	fs.IntVar(&o.concurrency, "concurrency", 10, "Work on `N` ClusteredCaches at the same time")
+	fs.StringArrayVarP(&o.outputTexts, "output", "o", nil, "Report as "+formatNames()+", to stdout or a file: `FORMAT[=FILE]` (repeatable; default text)")
+	fs.StringVar(&o.color, "color", "auto", "Colours `WHEN`: auto, always or never; auto obeys NO_COLOR")
+	fs.BoolVarP(&o.verbose, "verbose", "v", false, verbose)
+	o.connection.bind(o.connecting)
+}
+
+// parse reads args. Its errors are usageErrors, or pflag.ErrHelp. own are the
+// contradictions of the command's own flags, to be told after the common ones.
+func (o *passFlags) parse(args []string, own func() []contradiction) error {
+	all := newFlags(o.command)
 	all.AddFlagSet(o.own)
 	all.AddFlagSet(o.connecting)
 	err := all.Parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
-		return nil, err
+		return err
 	}
 	if err == nil {
 		o.names = all.Args()
+		err = firstOf(append(o.contradictions(), own()...))
+	}
+	if err == nil {
 		err = o.complete()
 	}
 	if err != nil {
-		return nil, &usageError{"reconcile", err}
+		return &usageError{o.command, err}
 	}
-	return o, nil
+	return nil
 }
 
-// complete checks the flags and fills in what follows from them.
-func (o *reconcileFlags) complete() error {
-	for _, rule := range contradictions {
-		if rule.broken(o) {
-			return errors.New(rule.sentence)
-		}
-	}
+// complete checks single flags and fills in what follows from them.
+func (o *passFlags) complete() error {
 	for _, name := range o.names {
 		if validation.IsDNS1123Subdomain(name) != nil {
 			return fmt.Errorf("%q cannot be the name of a ClusteredCache: pass the name, and its namespace with -n", name)
 		}
 	}
 	for _, name := range o.namespaces {
-		if validation.IsDNS1123Label(name) != nil {
-			return fmt.Errorf("-n: %q cannot be the name of a namespace", name)
+		if err := checkNamespace(name); err != nil {
+			return err
 		}
 	}
 	if _, err := clientcmd.ParseTimeout(o.connection.overrides.Timeout); err != nil {
@@ -110,6 +110,13 @@ func (o *reconcileFlags) complete() error {
 	return err
 }
 
+func checkNamespace(name string) error {
+	if validation.IsDNS1123Label(name) != nil {
+		return fmt.Errorf("-n: %q cannot be the name of a namespace", name)
+	}
+	return nil
+}
+
 // unique sorts values and leaves each once: the order they are given in says
 // nothing.
 func unique(values []string) []string {
@@ -118,31 +125,149 @@ func unique(values []string) []string {
 	return slices.Compact(values)
 }
 
-// contradictions are the flags that cannot be meant as they stand, in the
-// order in which they are told.
-var contradictions = []struct {
-	broken   func(*reconcileFlags) bool
+// contradiction is a combination of flags that cannot be meant as it stands.
+type contradiction struct {
+	found    bool
 	sentence string
-}{
-	{func(o *reconcileFlags) bool { return o.own.Changed("namespace") && len(o.namespaces) == 0 }, "-n: the namespace is empty"},
-	{func(o *reconcileFlags) bool { return o.allNamespaces && len(o.namespaces) > 0 },
-		"-A and -n contradict: all namespaces, or those named"},
-	{func(o *reconcileFlags) bool { return len(o.names) > 0 && o.selectorText != "" },
-		"NAME and -l contradict: the ClusteredCaches of these names, or of these labels"},
-	{func(o *reconcileFlags) bool { return len(o.names) > 0 && o.allNamespaces },
-		"NAME and -A contradict: a name means one ClusteredCache in one namespace"},
-	{func(o *reconcileFlags) bool { return len(o.names) > 0 && len(unique(o.namespaces)) > 1 },
-		"NAME with more than one -n: a name means one ClusteredCache in one namespace"},
-	{func(o *reconcileFlags) bool { return o.wait && o.own.Changed("linger") },
-		"--wait and --linger contradict: --wait insists that everything settles, --linger does not"},
-	{func(o *reconcileFlags) bool { return !o.wait && o.own.Changed("timeout") },
-		"--timeout needs --wait: one pass has no timeout (--request-timeout is for single requests)"},
-	{func(o *reconcileFlags) bool { return o.concurrency < 1 }, "--concurrency must be at least 1"},
-	{func(o *reconcileFlags) bool { return o.timeout < 0 }, "--timeout must not be negative"},
-	{func(o *reconcileFlags) bool { return o.linger < 0 }, "--linger must not be negative"},
-	{func(o *reconcileFlags) bool {
-		return !slices.Contains([]failOn{failOnStalled, failOnFailed}, failOn(o.failOn))
-	}, "--fail-on must be stalled or failed"},
-	{func(o *reconcileFlags) bool { return !slices.Contains([]string{"auto", "always", "never"}, o.color) },
-		"--color must be auto, always or never"},
+}
+
+// firstOf is the first contradiction that was found.
+func firstOf(list []contradiction) error {
+	for _, c := range list {
+		if c.found {
+			return errors.New(c.sentence)
+		}
+	}
+	return nil
+}
+
+func (o *passFlags) contradictions() []contradiction {
+	named := len(o.names) > 0
+	return []contradiction{
+		{o.own.Changed("namespace") && len(o.namespaces) == 0, "-n: the namespace is empty"},
+		{o.allNamespaces && len(o.namespaces) > 0, "-A and -n contradict: all namespaces, or those named"},
+		{named && o.selectorText != "", "NAME and -l contradict: the ClusteredCaches of these names, or of these labels"},
+		{named && o.allNamespaces, "NAME and -A contradict: a name means one ClusteredCache in one namespace"},
+		{named && len(unique(o.namespaces)) > 1, "NAME with more than one -n: a name means one ClusteredCache in one namespace"},
+		{o.concurrency < 1, "--concurrency must be at least 1"},
+		{!slices.Contains([]string{"auto", "always", "never"}, o.color), "--color must be auto, always or never"},
+	}
+}
+
+// reconcileFlags are the arguments of reconcile.
+type reconcileFlags struct {
+	passFlags
+	wait    bool
+	timeout time.Duration
+	linger  time.Duration
+	failOn  string
+	yes     bool
+}
+
+func newReconcileFlags() *reconcileFlags {
+	o := &reconcileFlags{passFlags: newPassFlags("reconcile")}
+	o.bindScope()
+	fs := o.own
+	fs.BoolVar(&o.wait, "wait", false, "Repeat passes until every cache has settled or is stalled")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up waiting after this long; 0: never (with --wait)")
+	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
+	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")
+	o.bindRest("Report status writes and the number of requests; log more")
+	return o
+}
+
+// parseReconcile reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseReconcile(args []string) (*reconcileFlags, error) {
+	o := newReconcileFlags()
+	err := o.parse(args, func() []contradiction {
+		return []contradiction{
+			{o.wait && o.own.Changed("linger"), "--wait and --linger contradict: --wait insists that everything settles, --linger does not"},
+			{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait: one pass has no timeout (--request-timeout is for single requests)"},
+			{o.timeout < 0, "--timeout must not be negative"},
+			{o.linger < 0, "--linger must not be negative"},
+			{!slices.Contains([]failOn{failOnStalled, failOnFailed}, failOn(o.failOn)), "--fail-on must be stalled or failed"},
+		}
+	})
+	return o, err
+}
+
+// diffFlags are the arguments of diff.
+type diffFlags struct {
+	passFlags
+	files []string
+}
+
+func newDiffFlags() *diffFlags {
+	o := &diffFlags{passFlags: newPassFlags("diff")}
+	o.bindScope()
+	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Show what would be if the manifests in `FILE` were applied: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
+	o.bindRest("Show created objects in full and the number of requests; log more")
+	return o
+}
+
+// parseDiff reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseDiff(args []string) (*diffFlags, error) {
+	o := newDiffFlags()
+	err := o.parse(args, func() []contradiction {
+		given := len(o.files) > 0
+		return append([]contradiction{
+			{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
+			{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
+			{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
+			{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
+		}, unreadable(o.files)...)
+	})
+	return o, err
+}
+
+// unreadable are the values of -f that no manifests can be read from.
+func unreadable(files []string) []contradiction {
+	stdin := 0
+	for _, f := range files {
+		if f == "-" {
+			stdin++
+		}
+	}
+	return []contradiction{
+		{slices.Contains(files, ""), "-f: the name of the file is empty"},
+		{stdin > 1, "-f - twice: standard input can be read once"},
+	}
+}
+
+// renderFlags are the arguments of render.
+type renderFlags struct {
+	own       *pflag.FlagSet
+	files     []string
+	namespace string
+}
+
+func newRenderFlags() *renderFlags {
+	o := &renderFlags{own: newFlags("render")}
+	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Read manifests from `FILE`: a file, a directory or - for stdin (repeatable)")
+	o.own.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the manifests that name none")
+	return o
+}
+
+// parseRender reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseRender(args []string) (*renderFlags, error) {
+	o := newRenderFlags()
+	err := o.own.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil, err
+	}
+	if err == nil {
+		err = firstOf(append([]contradiction{
+			{o.own.NArg() > 0, "render takes no arguments: pass each file with its own -f"},
+			{len(o.files) == 0, "-f is needed: render reads manifests, not a cluster"},
+			{o.namespace == "", "-n: the namespace is empty"},
+		}, unreadable(o.files)...))
+	}
+	if err == nil {
+		err = checkNamespace(o.namespace)
+	}
+	if err != nil {
+		return nil, &usageError{"render", err}
+	}
+	return o, nil
 }

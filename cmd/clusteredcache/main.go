@@ -4,6 +4,8 @@
 //	args -> command table -> flags and their contradictions -> kube.Load, kube.NewClient
 //	     -> reconcile.Run -> report on stdout -> exit status
 //
+// diff is the same with a dry-run client.
+//
 // Results go to stdout and everything else (the first line, progress, logs,
 // questions, errors) to stderr. Only main ends the process.
 package main
@@ -23,6 +25,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -69,6 +72,7 @@ type process struct {
 	load       func(connectionFlags) (*kube.Target, error)
 	connect    func(*kube.Target, *kube.Counter) (client.Client, error)
 	pass       func(context.Context, client.Client, reconcile.Options) (report.Fleet, error)
+	render     func(*observe.Manifests) []reconcile.Rendered
 }
 
 func ourselves(started time.Time) process {
@@ -83,5 +87,6 @@ func ourselves(started time.Time) process {
 		load:    connectionFlags.load,
 		connect: kube.NewClient,
 		pass:    reconcile.Run,
+		render:  reconcile.Render,
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -63,8 +64,8 @@ type stage struct {
 	dryRun []bool
 }
 
-// real stands for the client that writes.
-type real struct{ client.Client }
+// writing stands for the client that writes.
+type writing struct{ client.Client }
 
 func newStage(fleets ...report.Fleet) *stage {
 	s := &stage{}
@@ -76,9 +77,9 @@ func newStage(fleets ...report.Fleet) *stage {
 		load: func(connectionFlags) (*kube.Target, error) {
 			return &kube.Target{Config: &rest.Config{}, Server: "https://s", Context: "c", Identity: "u", Namespace: "shop"}, nil
 		},
-		connect: func(*kube.Target, *kube.Counter) (client.Client, error) { return real{}, nil },
+		connect: func(*kube.Target, *kube.Counter) (client.Client, error) { return writing{}, nil },
 		pass: func(_ context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
-			_, writes := c.(real)
+			_, writes := c.(writing)
 			s.passes, s.dryRun = append(s.passes, o), append(s.dryRun, !writes)
 			f := fleets[0]
 			if len(fleets) > 1 {
@@ -86,6 +87,7 @@ func newStage(fleets ...report.Fleet) *stage {
 			}
 			return f, nil
 		},
+		render: func(*observe.Manifests) []reconcile.Rendered { return nil },
 	}
 	return s
 }
@@ -166,10 +168,20 @@ func TestSigterm(t *testing.T) {
 	expect(t, "stdout", stdout.String(), "Interrupted: ", "Done: ")
 }
 
+// to is -o FORMAT=FILE.
+func to(t *testing.T, name, file string) output {
+	t.Helper()
+	f, ok := findFormat(name)
+	if !ok {
+		t.Fatalf("no format %s", name)
+	}
+	return output{f, file}
+}
+
 func TestReplaceFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	f := report.Fleet{Total: 1}
-	if err := (output{"json", path}).write(nil, f, look{color: true}); err != nil {
+	if err := to(t, "json", path).write(nil, f, look{color: true}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -182,7 +194,7 @@ func TestReplaceFile(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := (output{"text", link}).write(nil, f, look{}); err != nil {
+	if err := to(t, "text", link).write(nil, f, look{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ = os.ReadFile(path); !strings.HasPrefix(string(b), "Done: ") {
@@ -203,7 +215,7 @@ func TestReplaceFile(t *testing.T) {
 	if err != nil || len(left) != 2 {
 		t.Errorf("left in the directory: %v, %v", left, err)
 	}
-	if err := (output{"text", "/dev/null"}).write(nil, f, look{}); err != nil {
+	if err := to(t, "text", "/dev/null").write(nil, f, look{}); err != nil {
 		t.Error(err)
 	}
 }

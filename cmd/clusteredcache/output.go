@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"example.com/clusteredcache/reconcile/report"
@@ -14,7 +15,7 @@ import (
 
 // output is one -o FORMAT[=FILE].
 type output struct {
-	format string
+	format format
 	// file is empty for stdout.
 	file string
 }
@@ -24,27 +25,58 @@ type look struct {
 	preview, verbose, color bool
 }
 
-// formats are the values of -o.
-var formats = map[string]func(io.Writer, report.Fleet, look) error{
-	"text": func(w io.Writer, f report.Fleet, l look) error {
+// format is a value of -o.
+type format struct {
+	name  string
+	write func(io.Writer, report.Fleet, look) error
+}
+
+// formats are in the order in which they are told.
+var formats = []format{
+	{"text", func(w io.Writer, f report.Fleet, l look) error {
 		return report.Text(w, f, report.TextOptions{Preview: l.preview, Verbose: l.verbose, Color: l.color})
-	},
-	"json": func(w io.Writer, f report.Fleet, l look) error {
+	}},
+	{"json", func(w io.Writer, f report.Fleet, l look) error {
 		return report.JSON(w, f, report.JSONOptions{Preview: l.preview})
-	},
+	}},
+	{"markdown", func(w io.Writer, f report.Fleet, l look) error {
+		return report.Markdown(w, f, report.MarkdownOptions{Preview: l.preview, Verbose: l.verbose})
+	}},
+	{"name", func(w io.Writer, f report.Fleet, l look) error {
+		return report.Name(w, f, report.NameOptions{Preview: l.preview})
+	}},
+}
+
+// formatNames lists them: "text, json, markdown or name".
+func formatNames() string {
+	last := len(formats) - 1
+	names := make([]string, 0, last)
+	for _, f := range formats[:last] {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, ", ") + " or " + formats[last].name
+}
+
+func findFormat(name string) (format, bool) {
+	at := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
+	if at < 0 {
+		return format{}, false
+	}
+	return formats[at], true
 }
 
 // parseOutputs reads the values of -o. Text goes to stdout when there are none.
 func parseOutputs(values []string) ([]output, error) {
 	if len(values) == 0 {
-		return []output{{format: "text"}}, nil
+		return []output{{format: formats[0]}}, nil
 	}
 	var outputs []output
 	taken := map[string]string{}
 	for _, value := range values {
-		format, file, isFile := strings.Cut(value, "=")
-		if formats[format] == nil {
-			return nil, fmt.Errorf("-o %s: the format is text or json", value)
+		name, file, isFile := strings.Cut(value, "=")
+		f, known := findFormat(name)
+		if !known {
+			return nil, fmt.Errorf("-o %s: the format is %s", value, formatNames())
 		}
 		if isFile && file == "" {
 			return nil, fmt.Errorf("-o %s: the name of the file is missing", value)
@@ -60,7 +92,7 @@ func parseOutputs(values []string) ([]output, error) {
 		if info, err := os.Stat(filepath.Dir(file)); isFile && (err != nil || !info.IsDir()) {
 			return nil, fmt.Errorf("-o %s: there is no directory %s", value, filepath.Dir(file))
 		}
-		outputs = append(outputs, output{format, file})
+		outputs = append(outputs, output{f, file})
 	}
 	return outputs, nil
 }
@@ -68,13 +100,13 @@ func parseOutputs(values []string) ([]output, error) {
 // write writes f to where o says; l is for stdout, a file has no colours.
 func (o output) write(stdout io.Writer, f report.Fleet, l look) error {
 	if o.file == "" {
-		if err := formats[o.format](stdout, f, l); err != nil {
+		if err := o.format.write(stdout, f, l); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 		return nil
 	}
 	l.color = false
-	err := replaceFile(o.file, func(w io.Writer) error { return formats[o.format](w, f, l) })
+	err := replaceFile(o.file, func(w io.Writer) error { return o.format.write(w, f, l) })
 	if err != nil {
 		return fmt.Errorf("writing the report to %s: %w", o.file, err)
 	}

@@ -10,29 +10,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/kube"
-	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/report"
 )
 
 // reconciling is one run of the reconcile command.
 type reconciling struct {
-	process
-	flags   *reconcileFlags
-	target  *kube.Target
-	scope   observe.Scope
-	client  client.Client
-	counter *kube.Counter
-	console *console
+	*session
+	flags *reconcileFlags
 }
 
 // runReconcile connects, asks when somebody is there to answer, makes the pass
 // and reports.
 func runReconcile(ctx context.Context, args []string, p process) error {
-	r, err := newReconciling(args, p)
+	flags, err := parseReconcile(args)
 	if err != nil {
 		return err
 	}
+	s, err := newSession(&flags.passFlags, p)
+	if err != nil {
+		return err
+	}
+	r := &reconciling{session: s, flags: flags}
 	r.console.say(firstLine(r.target, r.scope))
 	if r.asks() {
 		goOn, err := r.confirm(ctx)
@@ -41,25 +39,6 @@ func runReconcile(ctx context.Context, args []string, p process) error {
 		}
 	}
 	return r.apply(ctx)
-}
-
-// newReconciling does everything that can fail for the command line's sake.
-func newReconciling(args []string, p process) (*reconciling, error) {
-	flags, err := parseReconcile(args)
-	if err != nil {
-		return nil, err
-	}
-	r := &reconciling{process: p, flags: flags, counter: &kube.Counter{}}
-	r.console = &console{w: p.stderr, terminal: p.isTerminal(p.stderr) && p.getenv("TERM") != "dumb"}
-	logTo(r.console, flags.verbose)
-	if r.target, err = p.load(flags.connection); err != nil {
-		return nil, err
-	}
-	if r.client, err = p.connect(r.target, r.counter); err != nil {
-		return nil, err
-	}
-	r.scope = flags.scope(r.target)
-	return r, nil
 }
 
 // apply makes the pass and reports on stdout.
@@ -72,57 +51,10 @@ func (r *reconciling) apply(ctx context.Context) error {
 		options.LingerUntil = r.started.Add(r.flags.linger)
 	}
 	fleet, err := r.run(ctx, r.client, options)
-	status := exitAfter(ctx, fleet, err, failOn(r.flags.failOn))
-	if err != nil {
-		r.console.say("clusteredcache: " + kube.Explain(err, r.target))
-	} else if fleet.Total == 0 && len(fleet.Caches) == 0 && !fleet.Interrupted {
+	if err == nil && fleet.Total == 0 && len(fleet.Caches) == 0 && !fleet.Interrupted {
 		r.console.say("No ClusteredCaches found in " + where(r.scope) + ".")
 	}
-	l := look{verbose: r.flags.verbose, color: r.colorful(r.stdout)}
-	for _, o := range r.flags.outputs {
-		if err := o.write(r.stdout, fleet, l); err != nil {
-			// The pass is done, but nobody learns what it did.
-			r.console.say("clusteredcache: " + err.Error())
-			if status < exitIncomplete {
-				status = exitIncomplete
-			}
-		}
-	}
-	if status == exitDone {
-		return nil
-	}
-	return statusError(status)
-}
-
-// run makes one pass with c, and shows how far it is.
-func (r *reconciling) run(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
-	h := startHeartbeat(r.console)
-	defer h.stop()
-	o.Progress = h.update
-	told := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		r.console.say("Stopping at the next step boundary; a second signal stops at once.")
-		close(told)
-	})
-	defer func() {
-		if !stop() {
-			<-told
-		}
-	}()
-	fleet, err := r.pass(ctx, c, o)
-	fleet.Requests = r.counter.Counts()
-	return fleet, err
-}
-
-// colorful decides whether a stream gets colours.
-func (r *reconciling) colorful(stream io.Writer) bool {
-	switch r.flags.color {
-	case "always":
-		return true
-	case "never":
-		return false
-	}
-	return r.isTerminal(stream) && r.getenv("NO_COLOR") == "" && r.getenv("TERM") != "dumb"
+	return r.write(fleet, false, exitAfter(ctx, fleet, err, failOn(r.flags.failOn)))
 }
 
 // asks says whether a person is there to be asked.
@@ -136,16 +68,13 @@ func (r *reconciling) asks() bool {
 func (r *reconciling) confirm(ctx context.Context) (bool, error) {
 	fleet, err := r.run(ctx, client.NewDryRunClient(r.client),
 		reconcile.Options{Scope: r.scope, Concurrency: r.flags.concurrency})
-	if err != nil {
-		r.console.say("clusteredcache: " + kube.Explain(err, r.target))
-	}
 	if fleet.Interrupted = ctx.Err() != nil; err != nil || fleet.Interrupted {
 		return false, statusError(exitAfter(ctx, fleet, err, failOnFailed))
 	}
 	if report.Summarize(fleet).Writes == 0 {
 		return true, nil
 	}
-	_ = formats["text"](r.console, fleet, look{preview: true, color: r.colorful(r.stderr)})
+	_ = report.Text(r.console, fleet, report.TextOptions{Preview: true, Color: r.colorful(r.stderr)})
 	yes, err := r.question(ctx, "Apply? [y/N] ")
 	if err == nil && !yes {
 		r.console.say("Nothing was changed.")

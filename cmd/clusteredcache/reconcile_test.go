@@ -50,7 +50,7 @@ func TestContradictions(t *testing.T) {
 		{"--concurrency 0", "--concurrency must be at least 1"},
 		{"--fail-on never", "--fail-on must be stalled or failed"},
 		{"--color green", "--color must be auto, always or never"},
-		{"-o yaml", "-o yaml: the format is text or json"},
+		{"-o yaml", "-o yaml: the format is text, json, markdown or name"},
 		{"-o json=", "the name of the file is missing"},
 		{"-o json -o text", "-o json and -o text both write to standard output"},
 		{"-o json=/x -o text=/x", "both write to /x"},
@@ -245,7 +245,7 @@ func TestQuestion(t *testing.T) {
 func TestSignalAtTheQuestion(t *testing.T) {
 	s := newStage(fleet(1, creating())).atTerminal("")
 	hanging, w := io.Pipe()
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	s.stdin = hanging
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(50*time.Millisecond, func() { cancel(signalError{os.Interrupt}) })

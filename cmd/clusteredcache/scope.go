@@ -10,7 +10,7 @@ import (
 // scope is which caches the flags mean on target: names, else namespaces and
 // labels; without either all namespaces in a pod, and the context's at a
 // kubeconfig, as with kubectl.
-func (o *reconcileFlags) scope(target *kube.Target) observe.Scope {
+func (o *passFlags) scope(target *kube.Target) observe.Scope {
 	s := observe.Scope{Namespaces: o.namespaces, Names: o.names, Selector: o.selector}
 	switch {
 	case o.allNamespaces:
@@ -35,9 +35,14 @@ func where(s observe.Scope) string {
 	}
 }
 
+// firstWords say which cluster a run is about.
+func firstWords(target *kube.Target) string {
+	return "clusteredcache " + version + ": " + target.String() + ", "
+}
+
 // firstLine says what a run is about, before it does anything.
 func firstLine(target *kube.Target, s observe.Scope) string {
-	line := "clusteredcache " + version + ": " + target.String() + ", " + where(s)
+	line := firstWords(target) + where(s)
 	if len(s.Names) > 0 {
 		line += ", only " + strings.Join(s.Names, ", ")
 	}

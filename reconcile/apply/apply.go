@@ -16,12 +16,12 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,11 +41,18 @@ var ErrBusy = errors.New("being written by others")
 
 // Writer sends steps through a client.
 type Writer struct {
-	client client.Client
+	client   client.Client
+	estimate func(error) string
 }
 
-// NewWriter returns a Writer through c.
-func NewWriter(c client.Client) *Writer { return &Writer{client: c} }
+// NewWriter returns a Writer through c. estimate, if not nil, decides which
+// refusals make a step estimated instead of failed: it gives the reason, or "".
+func NewWriter(c client.Client, estimate func(error) string) *Writer {
+	if estimate == nil {
+		estimate = func(error) string { return "" }
+	}
+	return &Writer{client: c, estimate: estimate}
+}
 
 // Done is what became of a plan.
 type Done struct {
@@ -65,35 +72,53 @@ func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done,
 	}
 	// A step once begun is ended: what ctx ends is the way to the next.
 	request := context.WithoutCancel(ctx)
-	if p.Steps[0].Target.Kind != v1.Kind {
-		version, err := w.confirm(request, in.Cache)
+	if p.Steps[0].Target.Kind != v1.Kind && !in.OnPaper {
+		version, err := w.confirm(request, cmp.Or(in.Stored, in.Cache))
 		if err != nil {
 			return done, err
 		}
 		done.CacheVersion = version
 	}
-	versions := map[plan.Ref]string{}
+	earlier := earlier{}
 	for _, step := range p.Steps {
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
 		}
-		o, err := w.step(request, step, versions)
+		o, err := w.step(request, step, earlier[step.Target])
 		if err != nil {
 			return done, fmt.Errorf("%s %s: %w", step.Action, step.Target, err)
 		}
 		done.Outcomes = append(done.Outcomes, o)
+		earlier.note(o)
 		switch {
-		case o.Result == plan.Failed && apierrors.IsUnauthorized(o.Err):
+		case o.Result == plan.Failed && Fatal(o.Err):
 			return done, o.Err
 		case o.Result == plan.Failed && step.Target.Kind == v1.Kind:
 			return done, nil
 		case step.Target.Kind == v1.Kind && o.Object != nil:
 			done.CacheVersion = o.Object.GetResourceVersion()
-		case o.Object != nil:
-			versions[step.Target] = o.Object.GetResourceVersion()
 		}
 	}
 	return done, nil
+}
+
+// earlier is what earlier steps of a plan made of the objects they were about.
+type earlier map[plan.Ref]written
+
+type written struct {
+	version string // the resourceVersion that the object has now
+	undone  string // a step that was only tried, so that the next one cannot be
+}
+
+func (e earlier) note(o plan.Outcome) {
+	if o.Object == nil {
+		return
+	}
+	w := written{version: o.Object.GetResourceVersion()}
+	if o.Step.Action == plan.ActionDisown && w.version == o.Step.Live.GetResourceVersion() {
+		w.undone = o.Step.Reason // a dry run: nothing was stored
+	}
+	e[o.Step.Target] = w
 }
 
 // confirm makes sure that the cache is still the one that was planned for: a
@@ -113,15 +138,17 @@ func (w *Writer) confirm(ctx context.Context, cache *v1.ClusteredCache) (string,
 	return m.ResourceVersion, nil
 }
 
-// step sends one step; versions are the newest resourceVersions of objects
-// that an earlier step of the same plan has written.
-func (w *Writer) step(ctx context.Context, s plan.Step, versions map[plan.Ref]string) (plan.Outcome, error) {
-	version := ""
-	if s.Live != nil {
-		version = s.Live.GetResourceVersion()
+// step sends one step; before is what an earlier step did to the same object.
+func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Outcome, error) {
+	switch {
+	case s.After != "":
+		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "when " + s.After}, nil
+	case before.undone != "":
+		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "when it is " + before.undone}, nil
 	}
-	if v, ok := versions[s.Target]; ok {
-		version = v
+	version := before.version
+	if version == "" && s.Live != nil {
+		version = s.Live.GetResourceVersion()
 	}
 	var o plan.Outcome
 	err := w.persist(ctx, s, version, func(version string) (err error) {
@@ -134,6 +161,9 @@ func (w *Writer) step(ctx context.Context, s plan.Step, versions map[plan.Ref]st
 	case errors.Is(err, ErrStale), errors.Is(err, ErrBusy):
 		return plan.Outcome{}, err
 	}
+	if reason := w.estimate(err); reason != "" {
+		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: reason}, nil
+	}
 	return plan.Outcome{Step: s, Result: plan.Failed, Err: err, Rejected: rejected(err)}, nil
 }
 
@@ -142,27 +172,37 @@ func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Ou
 	case plan.ActionDelete:
 		return w.delete(ctx, s, version)
 	case plan.ActionRelease:
-		return w.patchList(ctx, s, version, "finalizers", withoutOurs(s.Live.GetFinalizers()))
+		return w.patch(ctx, s, version, map[string]any{"finalizers": withoutOurs(s.Live.GetFinalizers())})
 	case plan.ActionDisown:
-		return w.patchList(ctx, s, version, "ownerReferences", withoutController(s.Live.GetOwnerReferences()))
+		return w.patch(ctx, s, version, map[string]any{"ownerReferences": withoutController(s.Live.GetOwnerReferences())})
 	}
 	return w.apply(ctx, s, version)
 }
 
 // Status writes the status of a cache; version is the cache's resourceVersion
-// as last seen (the status endpoint takes no notice of a uid).
-func (w *Writer) Status(ctx context.Context, intent runtime.ApplyConfiguration, version string) error {
+// as last seen (the status endpoint takes no notice of a uid). It tells whether
+// the server took it; a refusal that is an estimate elsewhere is none here.
+func (w *Writer) Status(ctx context.Context, intent runtime.ApplyConfiguration, version string) (bool, error) {
 	u, err := body(intent, "", version)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = w.client.Status().Apply(context.WithoutCancel(ctx), client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(v1.FieldManager), client.ForceOwnership)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("status: %w", ErrStale)
+		err = ErrStale
 	}
-	return err
+	switch {
+	case err == nil:
+		return true, nil
+	case w.estimate(err) != "":
+		return false, nil
+	}
+	return false, fmt.Errorf("writing the status: %w", err)
 }
+
+// Fatal tells an error that every other cache would meet as well.
+func Fatal(err error) bool { return apierrors.IsUnauthorized(err) }
 
 // rejected tells a refusal that the server would repeat from a passing failure.
 func rejected(err error) bool {
@@ -178,10 +218,4 @@ func stale(err error) bool {
 	// An object that was deleted and made again under the same name.
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && apierrors.IsInvalid(err) && strings.HasSuffix(cause.Field, "metadata.uid")
-}
-
-// NamespaceTerminating tells the refusal to create anything in a namespace
-// that is being deleted.
-func NamespaceTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

@@ -163,12 +163,11 @@ func (w *Writer) delete(ctx context.Context, s plan.Step, version string) (plan.
 	return plan.Outcome{Step: s, Result: plan.Deleted}, nil
 }
 
-// patchList replaces a list of the object's metadata. Server-side apply cannot
+// patch replaces a list in the object's metadata. Server-side apply cannot
 // remove an item that someone else owns too.
-func (w *Writer) patchList(ctx context.Context, s plan.Step, version, field string, items any) (plan.Outcome, error) {
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": s.Live.GetUID(), "resourceVersion": version, field: items,
-	}})
+func (w *Writer) patch(ctx context.Context, s plan.Step, version string, metadata map[string]any) (plan.Outcome, error) {
+	metadata["uid"], metadata["resourceVersion"] = s.Live.GetUID(), version
+	raw, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return plan.Outcome{}, err
 	}

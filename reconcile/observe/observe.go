@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -105,14 +106,14 @@ func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(It
 
 // caches is decoded item by item: one that does not decode is one Item's error.
 func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
-	opts := []client.ListOption{client.InNamespace(ns)}
-	if scope.Selector != nil {
-		opts = append(opts, client.MatchingLabelsSelector{Selector: scope.Selector})
+	match := client.MatchingLabelsSelector{Selector: scope.Selector}
+	if scope.Selector == nil {
+		match.Selector = labels.Everything()
 	}
 	return &stream[Item]{what: "clusteredcaches", page: func(ctx context.Context, token string) ([]entry[Item], string, error) {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
-		next, err := listPage(ctx, r.client, list, opts, token)
+		next, err := listPage(ctx, r.client, list, client.InNamespace(ns), match, client.Continue(token))
 		if err != nil {
 			return nil, "", err
 		}
@@ -153,18 +154,24 @@ func (r *Reader) One(ctx context.Context, key types.NamespacedName, now time.Tim
 	}
 	in := plan.Input{Cache: item.Input.Cache, Now: now}
 	var err error
-	if in.Live.StatefulSet, err = get(ctx, r.client, key, &appsv1.StatefulSet{}); err != nil {
-		return in, err
+	in.Live, err = r.Live(ctx, key)
+	return in, err
+}
+
+// Live observes by name whatever has the names of a cache's children.
+func (r *Reader) Live(ctx context.Context, key types.NamespacedName) (live plan.Live, err error) {
+	if live.StatefulSet, err = get(ctx, r.client, key, &appsv1.StatefulSet{}); err != nil {
+		return live, err
 	}
-	if in.Live.ClientService, err = get(ctx, r.client, key, &corev1.Service{}); err != nil {
-		return in, err
+	if live.ClientService, err = get(ctx, r.client, key, &corev1.Service{}); err != nil {
+		return live, err
 	}
 	nodes := types.NamespacedName{Namespace: key.Namespace, Name: resources.NodesServiceName(key.Name)}
-	if in.Live.NodesService, err = get(ctx, r.client, nodes, &corev1.Service{}); err != nil {
-		return in, err
+	if live.NodesService, err = get(ctx, r.client, nodes, &corev1.Service{}); err != nil {
+		return live, err
 	}
-	in.Live.DisruptionBudget, err = get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
-	return in, err
+	live.DisruptionBudget, err = get(ctx, r.client, key, &policyv1.PodDisruptionBudget{})
+	return live, err
 }
 
 // missing tells that the object does not exist from that its kind is not

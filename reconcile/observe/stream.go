@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,8 +65,8 @@ func (s *stream[T]) fetch(ctx context.Context) error {
 }
 
 func freshToken(err error) string {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // clients return the status error itself
-	if !ok || !apierrors.IsResourceExpired(err) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsResourceExpired(err) {
 		return ""
 	}
 	return status.Status().Continue
@@ -88,9 +89,8 @@ func (s *stream[T]) find(ctx context.Context, key string) (T, error) {
 }
 
 // listPage asks for one page of a list.
-func listPage(ctx context.Context, c client.Reader, list client.ObjectList, opts []client.ListOption, token string) (string, error) {
-	err := c.List(ctx, list, append([]client.ListOption{client.Limit(pageSize), client.Continue(token)}, opts...)...)
-	if err != nil {
+func listPage(ctx context.Context, c client.Reader, list client.ObjectList, opts ...client.ListOption) (string, error) {
+	if err := c.List(ctx, list, append(opts, client.Limit(pageSize))...); err != nil {
 		return "", err
 	}
 	return list.GetContinue(), nil

@@ -19,8 +19,7 @@ type child struct {
 	live     Object                     // nil: does not exist
 	err      error                      // the intent cannot be built
 	unwanted string                     // why it should not exist
-	// nodes and wanted count the live and the intended nodes of a StatefulSet.
-	nodes, wanted int32
+	wanted   int32                      // nodes of a StatefulSet
 }
 
 // childrenOf lists the children in the order in which they are written: what
@@ -47,7 +46,7 @@ func childrenOf(in Input) ([]child, []Hold) {
 		nodes.live = l
 	}
 	if l := in.Live.StatefulSet; l != nil {
-		sts.live, sts.nodes = l, l.Status.Replicas
+		sts.live = l
 	}
 	if l := in.Live.ClientService; l != nil {
 		client.live = l

@@ -5,12 +5,34 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // For says what a pass does to one cache.
 func For(in Input) Plan {
+	p := decide(in)
+	for i := range p.Steps {
+		p.Steps[i].After = after(in, p.Steps[i])
+		p.Steps[i].Effects = effects(in, p.Steps[i])
+	}
+	return p
+}
+
+// after is what a step depends on that exists only on paper.
+func after(in Input, s Step) string {
+	switch {
+	case in.NoNamespace:
+		return fmt.Sprintf("namespace %s is created", in.Cache.Namespace)
+	case in.OnPaper && s.Target.Kind == v1.Kind:
+		return fmt.Sprintf("%s is created", s.Target)
+	}
+	return ""
+}
+
+func decide(in Input) Plan {
 	if in.Cache.DeletionTimestamp != nil {
 		return release(in)
 	}
@@ -111,7 +133,7 @@ func reason(in Input, c child, changes []Change) string {
 func restarts(c child, changes []Change) int32 {
 	for _, change := range changes {
 		if strings.HasPrefix(change.Path, "spec.template.") && change.From != change.To {
-			return min(c.nodes, c.wanted)
+			return int32(len(replaced(c.live.(*appsv1.StatefulSet), c.wanted)))
 		}
 	}
 	return 0

@@ -23,8 +23,8 @@ func prose(p plan.Plan) []byte {
 	var b bytes.Buffer
 	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "%s %s: %s\n", s.Action, s.Target, s.Reason)
-		if s.Restarts > 0 {
-			fmt.Fprintf(&b, "  %d nodes restart\n", s.Restarts)
+		for _, e := range s.Effects {
+			fmt.Fprintf(&b, "  > %s\n", e)
 		}
 		for _, c := range s.Changes {
 			fmt.Fprintf(&b, "  %s: %s -> %s%s\n", c.Path, orNothing(c.From), orNothing(c.To), takers(c))

@@ -33,6 +33,13 @@ type Input struct {
 	Config Config
 	// Now is the pass's one clock reading.
 	Now time.Time
+	// Stored is the cache as it is stored, when Cache is what a manifest would
+	// make of it; nil otherwise.
+	Stored *v1.ClusteredCache
+	// Edit is the difference between the two; nil without a manifest.
+	Edit *Edit
+	// OnPaper: the cache is not stored; NoNamespace: its namespace neither.
+	OnPaper, NoNamespace bool
 }
 
 // Live holds the objects that have the names of the cache's children, whoever
@@ -86,6 +93,12 @@ type Step struct {
 	// Restarts is the number of nodes that the step makes the StatefulSet
 	// controller replace.
 	Restarts int32
+	// Effects say in sentences what the step means for the cache's nodes and
+	// keys, the most important first.
+	Effects []string
+	// After says what must be there before the step can be sent, when that
+	// exists only on paper ("namespace shop is created"): the step is not sent.
+	After string
 }
 
 // Manager is an entry of an object's managedFields.
@@ -146,6 +159,9 @@ const (
 	Deleted    Result = "deleted"
 	Released   Result = "released"
 	Failed     Result = "failed"
+	// Estimated: the step was not, or could not be, tried on the server; what it
+	// would do is said from our own rendering and comparison.
+	Estimated Result = "estimated"
 )
 
 // Outcome is what became of a Step.
@@ -159,8 +175,11 @@ type Outcome struct {
 	// Rejected tells a refusal, which the server would repeat (invalid,
 	// forbidden, a webhook's no), from a passing failure.
 	Rejected bool
-	// Warning is said of a step that the server took and that changed nothing.
+	// Warning is said of a step that the server took and that did not give the
+	// intended values.
 	Warning string
+	// Estimate is why a step is Estimated.
+	Estimate string
 }
 
 // State is how a cache stands at the end of a pass.
@@ -191,6 +210,21 @@ type Report struct {
 	Plan            Plan
 	Outcomes        []Outcome
 	Verdict         Verdict
+	// Edit is what a manifest changes in the cache itself; nil without one.
+	Edit *Edit
 	// StatusWritten: the status differed and was written.
 	StatusWritten bool
+}
+
+// Edit is the difference between a stored cache and the manifest that the plan
+// takes in its place.
+type Edit struct {
+	// New: the cache is not stored yet.
+	New bool
+	// Estimate is why the API server was not asked what it would make of the
+	// manifest; "": it was.
+	Estimate string
+	// Changes in spec, labels and annotations, in path order; none for a new
+	// cache.
+	Changes []Change
 }

@@ -1,7 +1,21 @@
-// Package report turns what a pass did, a Fleet, into text for people and JSON
-// for machines. It is pure: no clock, no cluster, no logger. Everything is
-// sorted, so that equal passes give equal reports, and nothing that the
-// cluster said can move the cursor or break out of its line.
+// Package report turns what a pass did, or as a dry run would do, into text for
+// people, Markdown for pull requests, names for scripts and JSON for programs.
+// It is pure: no clock, no cluster, no logger. Everything is sorted, so that
+// equal passes give equal reports, and nothing that the cluster or a file said
+// can move the cursor, break out of its line or be taken for markup.
+//
+//	Fleet -> outcomes -> view (lines, masked) -> Text, Markdown
+//	                  -> JSON, Name
+//
+// # The text of a cache
+//
+// The marks are + for made, ~ for changed, - for deleted or let go, = for left
+// as it is; below a step, - is a live value, + the wanted one, and = a value of
+// which only the ownership was lost. > is what the steps mean for nodes and
+// keys, ! is something withheld. A preview says "then" of the state that would
+// follow, "(estimated: why)" of what the API server was not asked, and
+// "(by the manifest)" of the change to the ClusteredCache itself that all the
+// rest follows from.
 //
 // # The last line of the text
 //
@@ -12,10 +26,12 @@
 //	Done: 2 created, 1 changed (3 nodes restart), 0 deleted; 1 held, 0 failed; 5 caches: 3 settled, 1 progressing, 1 stalled, 0 failed
 //
 // ", 1 release" or ", 1 released" follows the deletions when a ClusteredCache
-// that is being deleted is let go, and ", 1 failed" ends a Plan of which the
-// server would refuse a step or a cache could not be looked at. Children are
-// counted, and not the finalizer that every ClusteredCache gets. The first
-// "failed" of Done counts steps, the second caches.
+// that is being deleted is let go, ", 1 estimated" follows what is held when the
+// server was not asked about some of the planned steps, and ", 1 failed" ends a
+// Plan of which the server would refuse a step or a cache could not be looked
+// at. Children are counted, and neither the finalizer that every ClusteredCache
+// gets nor what a manifest edits. The first "failed" of Done counts steps, the
+// second caches.
 //
 // # The JSON schema clusteredcache.report/v1
 //
@@ -26,30 +42,39 @@
 //	dryRun          true: nothing was written, results say what would have been
 //	timedOut        true: --wait ended before everything settled
 //	interrupted     true: a signal ended the pass early
+//	incomplete?     why the pass could not run or was cut short
 //	summary
 //	  created, changed, deleted, released   steps on children (released: on caches)
 //	  restarts      nodes that are replaced because of the changes
 //	  held          holds
 //	  failed        steps that failed
+//	  estimated     steps counted above that the API server was not asked about
+//	  edited        caches that a manifest makes or changes
 //	  caches        total, settled, progressing, stalled, failed
 //	caches[]        every cache but those that are settled and needed nothing
 //	  namespace, name
 //	  state         settled, progressing, stalled, failed
 //	  reason?       one word, as in the conditions of the status
 //	  message?      a sentence
+//	  edit?         what a manifest changes in the cache itself
+//	    new         true: the cache is not stored yet
+//	    estimate?   why the API server was not asked about the manifest
+//	    changes[]?  in spec, labels and annotations, as of a step
 //	  steps[]       in the order of the writes
 //	    action      create, change, delete, release
 //	    kind, namespace, name
-//	    result?     created, configured, unchanged, deleted, released, failed;
-//	                absent: not attempted
+//	    result?     created, configured, unchanged, deleted, released, failed,
+//	                estimated; absent: not attempted
 //	    reason?     why the step is needed
 //	    restarts?   nodes that are replaced because of it
 //	    changes[]?
 //	      path      the field, list items by their key: spec.template.spec.containers[cache].image
-//	      from?, to?  its value as compact JSON text, absent: the field is; equal: only
-//	                the ownership was lost
+//	      from?, to?  its value as compact JSON text, absent: the field is; equal and
+//	                without "(not shown)": only the ownership was lost
 //	      by[]?     who owns the field now: name, operation, time?
 //	    error?, warning?
+//	    estimate?   why the API server was not asked (result estimated)
+//	  effects[]?    what the steps mean for nodes and keys
 //	  holds[]       what is wanted but withheld
 //	    gate        the rule that withholds
 //	    kind, namespace, name   of what is withheld
@@ -58,7 +83,11 @@
 //	  statusWritten true: the status of the ClusteredCache was written
 //	requests        number of requests by verb and resource ("list clusteredcaches")
 //
-// Values that another manager set in the environment of a container, and
-// kubectl's last-applied-configuration, appear in neither form: they may hold
-// secrets.
+// # Secrets
+//
+// Three things appear nowhere, and "(not shown)" stands for all of them alike:
+// kubectl's last-applied-configuration; live values of environment variables
+// unless our manager owns them and no other does, nor equal wanted values,
+// which would tell them; and values of environment variables in objects that a
+// preview shows in full.
 package report

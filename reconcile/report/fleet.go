@@ -15,4 +15,6 @@ type Fleet struct {
 	TimedOut bool
 	// Interrupted: a signal ended the pass at a step boundary.
 	Interrupted bool
+	// Incomplete is why the pass could not run or was cut short, in a sentence.
+	Incomplete string
 }

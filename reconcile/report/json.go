@@ -32,19 +32,22 @@ type (
 		DryRun      bool           `json:"dryRun"`
 		TimedOut    bool           `json:"timedOut"`
 		Interrupted bool           `json:"interrupted"`
+		Incomplete  string         `json:"incomplete,omitempty"`
 		Summary     jsonSummary    `json:"summary"`
 		Caches      []jsonCache    `json:"caches"`
 		Requests    map[string]int `json:"requests"`
 	}
 	jsonSummary struct {
-		Created  int        `json:"created"`
-		Changed  int        `json:"changed"`
-		Deleted  int        `json:"deleted"`
-		Released int        `json:"released"`
-		Restarts int        `json:"restarts"`
-		Held     int        `json:"held"`
-		Failed   int        `json:"failed"`
-		Caches   jsonStates `json:"caches"`
+		Created   int        `json:"created"`
+		Changed   int        `json:"changed"`
+		Deleted   int        `json:"deleted"`
+		Released  int        `json:"released"`
+		Restarts  int        `json:"restarts"`
+		Held      int        `json:"held"`
+		Failed    int        `json:"failed"`
+		Estimated int        `json:"estimated"`
+		Edited    int        `json:"edited"`
+		Caches    jsonStates `json:"caches"`
 	}
 	jsonStates struct {
 		Total       int `json:"total"`
@@ -59,9 +62,16 @@ type (
 		State         string     `json:"state"`
 		Reason        string     `json:"reason,omitempty"`
 		Message       string     `json:"message,omitempty"`
+		Edit          *jsonEdit  `json:"edit,omitempty"`
 		Steps         []jsonStep `json:"steps"`
+		Effects       []string   `json:"effects,omitempty"`
 		Holds         []jsonHold `json:"holds"`
 		StatusWritten bool       `json:"statusWritten"`
+	}
+	jsonEdit struct {
+		New      bool         `json:"new"`
+		Estimate string       `json:"estimate,omitempty"`
+		Changes  []jsonChange `json:"changes,omitempty"`
 	}
 	jsonStep struct {
 		Action    string       `json:"action"`
@@ -74,6 +84,7 @@ type (
 		Changes   []jsonChange `json:"changes,omitempty"`
 		Error     string       `json:"error,omitempty"`
 		Warning   string       `json:"warning,omitempty"`
+		Estimate  string       `json:"estimate,omitempty"`
 	}
 	jsonChange struct {
 		Path string        `json:"path"`
@@ -105,6 +116,7 @@ func JSON(w io.Writer, f Fleet, o JSONOptions) error {
 		DryRun:      o.Preview,
 		TimedOut:    f.TimedOut,
 		Interrupted: f.Interrupted,
+		Incomplete:  f.Incomplete,
 		Summary:     summaryJSON(Summarize(f), o.Preview),
 		Caches:      []jsonCache{},
 		Requests:    f.Requests,
@@ -152,8 +164,8 @@ func summaryJSON(s Summary, preview bool) jsonSummary {
 	c := s.Caches
 	return jsonSummary{
 		Created: t.Created, Changed: t.Changed, Deleted: t.Deleted, Released: t.Released, Restarts: t.Restarts,
-		Held: s.Held, Failed: s.Failed,
-		Caches: jsonStates{Total: c.Total, Settled: c.Settled, Progressing: c.Progressing, Stalled: c.Stalled, Failed: c.Failed},
+		Held: s.Held, Failed: s.Failed, Estimated: s.Estimated, Edited: s.Edited,
+		Caches: jsonStates(c),
 	}
 }
 
@@ -162,18 +174,14 @@ func cacheJSON(r plan.Report) jsonCache {
 		Namespace: r.Namespace, Name: r.Name,
 		State: string(r.Verdict.State), Reason: r.Verdict.Reason, Message: r.Verdict.Message,
 		Steps: []jsonStep{}, Holds: []jsonHold{},
+		Effects:       effects(r),
 		StatusWritten: r.StatusWritten,
 	}
-	for _, o := range r.Outcomes {
-		s := stepJSON(o.Step)
-		s.Result, s.Warning = string(o.Result), o.Warning
-		if o.Err != nil {
-			s.Error = o.Err.Error()
-		}
-		c.Steps = append(c.Steps, s)
+	if r.Edit != nil {
+		c.Edit = &jsonEdit{New: r.Edit.New, Estimate: r.Edit.Estimate, Changes: changesJSON(&mask{}, r.Edit.Changes)}
 	}
-	for _, step := range left(r) {
-		c.Steps = append(c.Steps, stepJSON(step))
+	for _, o := range outcomes(r) {
+		c.Steps = append(c.Steps, stepJSON(o))
 	}
 	for _, h := range r.Plan.Holds {
 		c.Holds = append(c.Holds, jsonHold{
@@ -184,14 +192,28 @@ func cacheJSON(r plan.Report) jsonCache {
 	return c
 }
 
-func stepJSON(s plan.Step) jsonStep {
+func stepJSON(o plan.Outcome) jsonStep {
+	s := o.Step
 	j := jsonStep{
 		Action: string(s.Action),
 		Kind:   s.Target.Kind, Namespace: s.Target.Namespace, Name: s.Target.Name,
-		Reason: s.Reason, Restarts: s.Restarts,
+		Result: string(o.Result), Reason: s.Reason,
+		Changes: changesJSON(&mask{live: s.Live}, s.Changes),
+		Warning: o.Warning, Estimate: o.Estimate,
 	}
-	for _, c := range s.Changes {
-		c = masked(c)
+	if writes(o) {
+		j.Restarts = s.Restarts
+	}
+	if o.Err != nil {
+		j.Error = o.Err.Error()
+	}
+	return j
+}
+
+func changesJSON(m *mask, changes []plan.Change) []jsonChange {
+	var list []jsonChange
+	for _, c := range changes {
+		c, _ = m.change(c)
 		change := jsonChange{Path: c.Path, From: c.From, To: c.To}
 		for _, m := range c.By {
 			manager := jsonManager{Name: m.Name, Operation: m.Operation}
@@ -200,7 +222,7 @@ func stepJSON(s plan.Step) jsonStep {
 			}
 			change.By = append(change.By, manager)
 		}
-		j.Changes = append(j.Changes, change)
+		list = append(list, change)
 	}
-	return j
+	return list
 }

@@ -33,8 +33,10 @@ func OneLine(s string) string {
 }
 
 // shortLine is OneLine(s) with at most about limit characters.
-func shortLine(s string, limit int) string {
-	s = strings.TrimSpace(s)
+func shortLine(s string, limit int) string { return cutLine(strings.TrimSpace(s), limit) }
+
+// cutLine is shortLine for a line whose indentation counts.
+func cutLine(s string, limit int) string {
 	cut := 0
 	for i := range s {
 		if cut == limit {

@@ -22,14 +22,18 @@ type Caches struct {
 
 // Summary is a Fleet in numbers.
 type Summary struct {
-	// Taken are the steps that the server took, Left those that were not
-	// attempted: a step before them failed, or the pass was cut short.
+	// Taken are the steps that the server took, Left those that it was not
+	// asked for: a step before them failed, the pass was cut short, or they are
+	// estimated.
 	Taken, Left Steps
-	// Failed counts the steps that failed, Held the holds.
-	Failed, Held int
+	// Failed counts the steps that failed, Held the holds. Estimated counts
+	// those steps of Left that are estimated.
+	Failed, Held, Estimated int
 	// Writes counts every step that writes something or would, also those
 	// that Taken and Left leave out.
 	Writes int
+	// Edited counts the caches that a manifest makes or changes.
+	Edited int
 	Caches Caches
 }
 
@@ -54,72 +58,62 @@ func (s *Summary) addReport(r plan.Report) {
 	case plan.NotDone:
 		s.Caches.Failed++
 	}
-	for _, o := range r.Outcomes {
-		switch o.Result {
-		case plan.Failed:
-			s.Failed++
-		case plan.Unchanged:
-		default:
-			s.Writes++
-			s.Taken.add(o.Step, o.Result)
-		}
+	if edited(r) {
+		s.Edited++
 	}
-	for _, step := range left(r) {
+	for _, o := range outcomes(r) {
+		s.addOutcome(o)
+	}
+}
+
+func (s *Summary) addOutcome(o plan.Outcome) {
+	if writes(o) {
 		s.Writes++
-		s.Left.add(step, expected[step.Action])
+	}
+	switch o.Result {
+	case plan.Failed:
+		s.Failed++
+	case plan.Unchanged:
+	case plan.Estimated:
+		if s.Left.add(o.Step, expected[o.Step.Action]) {
+			s.Estimated++
+		}
+	case notAttempted:
+		s.Left.add(o.Step, expected[o.Step.Action])
+	default:
+		s.Taken.add(o.Step, o.Result)
 	}
 }
 
-// expected is what the server answers to a step that goes well.
-var expected = map[plan.Action]plan.Result{
-	plan.ActionCreate:  plan.Created,
-	plan.ActionChange:  plan.Configured,
-	plan.ActionDelete:  plan.Deleted,
-	plan.ActionRelease: plan.Released,
-}
+// Changes tells whether anything would change, or did: a write or an edit.
+// Holds, warnings and the status that follows are no changes.
+func (s Summary) Changes() bool { return s.Writes+s.Edited > 0 }
 
-func (s *Steps) add(step plan.Step, result plan.Result) {
-	if result == plan.Released {
+// add counts a step, and tells whether it is one that is counted.
+func (s *Steps) add(step plan.Step, result plan.Result) bool {
+	switch {
+	case result == plan.Released:
 		s.Released++
-		return
-	}
-	if step.Target.Kind == v1.Kind {
+	case step.Target.Kind == v1.Kind:
 		// The finalizer: ours to keep in order, nothing that a person reading
 		// a plan has to weigh.
-		return
-	}
-	switch result {
-	case plan.Created:
+		return false
+	case step.Action == plan.ActionDisown:
+		// The change of the same object that follows is counted.
+		return false
+	case result == plan.Created:
 		s.Created++
-	case plan.Configured:
+	case result == plan.Configured:
 		s.Changed++
 		s.Restarts += int(step.Restarts)
-	case plan.Deleted:
+	case result == plan.Deleted:
 		s.Deleted++
 	}
-}
-
-// left are the steps of the plan that were not attempted.
-func left(r plan.Report) []plan.Step {
-	type key struct {
-		action plan.Action
-		target plan.Ref
-	}
-	attempted := map[key]bool{}
-	for _, o := range r.Outcomes {
-		attempted[key{o.Step.Action, o.Step.Target}] = true
-	}
-	var steps []plan.Step
-	for _, step := range r.Plan.Steps {
-		if !attempted[key{step.Action, step.Target}] {
-			steps = append(steps, step)
-		}
-	}
-	return steps
+	return true
 }
 
 // planned are the steps that a pass would take: those of a dry run, and those
-// that no dry run can try because they need an earlier one.
+// that it did not come to or could not try.
 func (s Summary) planned() Steps {
 	return Steps{
 		Created:  s.Taken.Created + s.Left.Created,
@@ -138,6 +132,9 @@ func (s Summary) Plan() string {
 		line += fmt.Sprintf(", %d release", t.Released)
 	}
 	line += fmt.Sprintf("; %d held", s.Held)
+	if s.Estimated > 0 {
+		line += fmt.Sprintf(", %d estimated", s.Estimated)
+	}
 	// A step that failed makes its cache fail too: not to be counted twice.
 	if failed := max(s.Failed, s.Caches.Failed); failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -18,41 +17,50 @@ type TextOptions struct {
 	Preview bool
 	// Color puts ANSI colours in.
 	Color bool
-	// Verbose adds status writes and the number of requests.
+	// Verbose adds status writes, the number of requests, and in a preview the
+	// whole of the objects that would be created.
 	Verbose bool
 }
-
-// The most characters that one sentence (of a cluster: a webhook may answer
-// with a page) and one value take in a line.
-const (
-	sentenceLimit = 600
-	valueLimit    = 200
-)
 
 // Text writes f for people: a headline for each cache, a line for each step
 // and hold, and at last the stable line of the package documentation. The
 // error is w's.
 func Text(w io.Writer, f Fleet, o TextOptions) error {
-	t := &text{Writer: bufio.NewWriter(w), options: o}
+	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{preview: o.Preview, bodies: o.Verbose}}
 	for _, r := range sorted(f.Caches) {
 		t.cache(r)
 	}
 	if o.Verbose {
 		t.requests(f.Requests)
 	}
+	for _, sentence := range notices(f) {
+		t.line(yellow, sentence)
+	}
+	t.line(bold, summaryLine(f, o.Preview))
+	return t.Flush()
+}
+
+// notices say why a report is not of a whole run.
+func notices(f Fleet) []string {
+	var sentences []string
 	if f.TimedOut {
-		t.line(yellow, "Timed out: --timeout ended before everything settled.")
+		sentences = append(sentences, "Timed out: --timeout ended before everything settled.")
 	}
 	if f.Interrupted {
-		t.line(yellow, "Interrupted: nothing new was started after the signal.")
+		sentences = append(sentences, "Interrupted: nothing new was started after the signal.")
 	}
-	summary := Summarize(f)
-	if o.Preview {
-		t.line(bold, summary.Plan())
-	} else {
-		t.line(bold, summary.Done())
+	if f.Incomplete != "" {
+		sentences = append(sentences, "Incomplete: "+shortLine(f.Incomplete, sentenceLimit))
 	}
-	return t.Flush()
+	return sentences
+}
+
+// summaryLine is the stable line of the package documentation.
+func summaryLine(f Fleet, preview bool) string {
+	if preview {
+		return Summarize(f).Plan()
+	}
+	return Summarize(f).Done()
 }
 
 // sorted returns the reports by namespace and name.
@@ -66,6 +74,7 @@ func sorted(reports []plan.Report) []plan.Report {
 type text struct {
 	*bufio.Writer
 	options TextOptions
+	view    view
 }
 
 // color is the number of an ANSI attribute; 0: none.
@@ -76,6 +85,19 @@ const (
 	red    color = 31
 	green  color = 32
 	yellow color = 33
+	cyan   color = 36
+)
+
+var (
+	stateColors = map[plan.State]color{
+		plan.Settled:     green,
+		plan.Progressing: yellow,
+		plan.Stalled:     red,
+		plan.NotDone:     red,
+	}
+	markColors  = map[string]color{"+": green, "~": yellow, "-": red, "=": yellow}
+	noteColors  = map[string]color{"error": red, "warning": yellow}
+	classColors = map[plan.Class]color{plan.Waiting: yellow, plan.Blocked: red}
 )
 
 func (t *text) paint(c color, s string) string {
@@ -89,108 +111,34 @@ func (t *text) line(c color, s string) {
 	_, _ = t.WriteString(t.paint(c, s) + "\n")
 }
 
-var stateColors = map[plan.State]color{
-	plan.Settled:     green,
-	plan.Progressing: yellow,
-	plan.Stalled:     red,
-	plan.NotDone:     red,
-}
-
 func (t *text) cache(r plan.Report) {
-	state := string(r.Verdict.State)
-	if r.Verdict.Reason != "" {
-		state += " (" + OneLine(r.Verdict.Reason) + ")"
-	}
-	headline := OneLine(r.Namespace+"/"+r.Name) + ": " + t.paint(stateColors[r.Verdict.State], state)
+	headline := OneLine(r.Namespace+"/"+r.Name) + ": " + t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))
 	if r.Verdict.Message != "" {
 		headline += ": " + shortLine(r.Verdict.Message, sentenceLimit)
 	}
 	t.line(0, headline)
-	for _, o := range r.Outcomes {
-		t.outcome(o)
+	for _, i := range t.view.items(r) {
+		t.item(i)
 	}
-	for _, step := range left(r) {
-		t.step(step, "not attempted")
+	for _, sentence := range t.view.effectsOf(r) {
+		t.line(cyan, "  > "+sentence)
 	}
 	for _, h := range r.Plan.Holds {
-		c := yellow
-		if h.Class == plan.Blocked {
-			c = red
-		}
-		t.line(c, fmt.Sprintf("  ! %s (%s): %s: %s", OneLine(h.Reason), OneLine(string(h.Class)),
-			OneLine(h.Target.String()), shortLine(h.Message, sentenceLimit)))
+		t.line(classColors[h.Class], "  ! "+holdText(h))
 	}
 	if t.options.Verbose && r.StatusWritten && !t.options.Preview {
 		t.line(0, "  status written")
 	}
 }
 
-func (t *text) outcome(o plan.Outcome) {
-	t.step(o.Step, string(o.Result))
-	if o.Err != nil {
-		t.line(red, "      error: "+shortLine(o.Err.Error(), sentenceLimit))
+func (t *text) item(i item) {
+	t.line(0, "  "+t.paint(markColors[i.mark], i.mark)+" "+i.text)
+	for _, l := range i.lines {
+		t.line(markColors[l.mark], "    "+cmp.Or(l.mark, " ")+" "+l.text)
 	}
-	if o.Warning != "" {
-		t.line(yellow, "      warning: "+shortLine(o.Warning, sentenceLimit))
+	for _, n := range i.notes {
+		t.line(noteColors[n.kind], "    "+n.kind+": "+n.text)
 	}
-}
-
-var (
-	signs      = map[plan.Action]string{plan.ActionCreate: "+", plan.ActionChange: "~"}
-	signColors = map[string]color{"+": green, "~": yellow, "-": red}
-)
-
-// step writes the line of a step, and its changes below. In a preview the sign
-// says it all, unless the step would not go as planned.
-func (t *text) step(s plan.Step, result string) {
-	sign := cmp.Or(signs[s.Action], "-")
-	line := "  " + t.paint(signColors[sign], sign) + " " + OneLine(s.Target.String())
-	asPlanned := result == "not attempted" || result == string(expected[s.Action])
-	if !t.options.Preview || !asPlanned {
-		line += " " + OneLine(result)
-	} else if s.Action == plan.ActionRelease {
-		line += " release"
-	}
-	line += restarts(int(s.Restarts))
-	if s.Reason != "" {
-		line += ": " + shortLine(s.Reason, sentenceLimit)
-	}
-	t.line(0, line)
-	for _, c := range s.Changes {
-		t.change(masked(c))
-	}
-}
-
-// change writes one line for the live value and one for the wanted one. The
-// managers stand where they explain most: behind the value that they set.
-func (t *text) change(c plan.Change) {
-	path, by := OneLine(c.Path), takenBy(c.By)
-	if c.From == c.To {
-		t.line(yellow, strings.TrimSuffix("      = "+path+": "+shortLine(c.From, valueLimit), " ")+by)
-		return
-	}
-	if c.From != "" {
-		t.line(red, "      - "+path+": "+shortLine(c.From, valueLimit)+by)
-		by = ""
-	}
-	if c.To != "" {
-		t.line(green, "      + "+path+": "+shortLine(c.To, valueLimit)+by)
-	}
-}
-
-func takenBy(managers []plan.Manager) string {
-	if len(managers) == 0 {
-		return ""
-	}
-	parts := make([]string, 0, len(managers))
-	for _, m := range managers {
-		part := OneLine(m.Name) + ", " + OneLine(m.Operation)
-		if !m.Time.IsZero() {
-			part += ", " + m.Time.UTC().Format(timeFormat)
-		}
-		parts = append(parts, part)
-	}
-	return " (taken by " + strings.Join(parts, "; ") + ")"
 }
 
 func (t *text) requests(counts map[string]int) {

@@ -68,7 +68,8 @@ func asMap(own *corev1ac.PodTemplateSpecApplyConfiguration) (map[string]any, err
 		return nil, err
 	}
 	var base map[string]any
-	return base, utiljson.Unmarshal(encoded, &base)
+	err = utiljson.Unmarshal(encoded, &base)
+	return base, err
 }
 
 // readOverlay decodes and checks the overlay. It takes from base what the

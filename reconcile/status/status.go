@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -96,6 +98,10 @@ func (n numbers) sentence() string {
 // blocks, what is waited for, what is under way.
 func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.Verdict {
 	if failed := failures(outcomes); len(failed) > 0 {
+		if apierrors.HasStatusCause(failed[0].Err, corev1.NamespaceTerminatingCause) {
+			return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNamespaceTerminating,
+				Message: fmt.Sprintf("namespace %s is being deleted, and nothing can be created in it; the cache goes with it", in.Cache.Namespace)}
+		}
 		reason := v1.ReasonApplyFailed
 		if failed[0].Rejected {
 			reason = v1.ReasonApplyRejected

@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,6 +64,20 @@ func Each(t *testing.T, f func(t *testing.T, s Scenario)) {
 	}
 }
 
+// Load returns the scenario of that name.
+func Load(t testing.TB, name string) Scenario {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := load(filepath.Join(root, "testdata", "scenarios", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // moduleRoot is the nearest folder upwards with a go.mod: tests run in the
 // folder of their package.
 func moduleRoot() (string, error) {
@@ -94,7 +107,7 @@ func load(dir string) (Scenario, error) {
 		return s, fmt.Errorf("%s: want one ClusteredCache in cache.yaml, found %d", dir, len(caches))
 	}
 	s.Cache = caches[0]
-	applyDefaults(s.Cache)
+	s.Cache.Default()
 
 	configs, err := decodeFile[*corev1.ConfigMap](filepath.Join(dir, "config.yaml"))
 	if err != nil {
@@ -105,22 +118,6 @@ func load(dir string) (Scenario, error) {
 	}
 	s.Live, err = decodeFile[runtime.Object](filepath.Join(dir, "live.yaml"))
 	return s, err
-}
-
-// applyDefaults does what the CustomResourceDefinition has a server do.
-func applyDefaults(cache *v1.ClusteredCache) {
-	if cache.Spec.Engine == "" {
-		cache.Spec.Engine = v1.EngineMemcached
-	}
-	if cache.Spec.Size == 0 {
-		cache.Spec.Size = 1
-	}
-	if storage := cache.Spec.Storage; storage != nil && storage.Retain == "" {
-		storage.Retain = v1.RetainPolicyRetain
-	}
-	if reflect.ValueOf(cache.Status).IsZero() {
-		cache.Status.ObservedGeneration = -1
-	}
 }
 
 // decoder refuses unknown and repeated fields, so that a scenario cannot say

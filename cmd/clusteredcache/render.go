@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/observe"
+)
+
+// runRender prints the children of the ClusteredCaches in manifests. It needs
+// no cluster and no kubeconfig.
+func runRender(_ context.Context, args []string, p process) error {
+	flags, err := parseRender(args)
+	if err != nil {
+		return err
+	}
+	manifests, err := observe.ReadManifests(flags.files, p.stdin, flags.namespace)
+	if err != nil {
+		return err
+	}
+	console := &console{w: p.stderr}
+	sayManifests(console, manifests)
+	if len(manifests.Caches) == 0 {
+		console.say("No ClusteredCaches found in " + sources(flags.files) + ".")
+	}
+	rendered := p.render(manifests)
+	if err := writeYAML(p.stdout, rendered); err != nil {
+		console.say("clusteredcache: " + err.Error())
+		return statusError(exitIncomplete)
+	}
+	if !sayFailures(console, rendered) {
+		return statusError(exitPartial)
+	}
+	return nil
+}
+
+// writeYAML writes all objects as one stream of YAML documents.
+func writeYAML(w io.Writer, rendered []reconcile.Rendered) error {
+	var b bytes.Buffer
+	for _, r := range rendered {
+		for _, object := range r.Objects {
+			document, err := yaml.Marshal(object)
+			if err != nil {
+				return fmt.Errorf("encoding an object of ClusteredCache %s/%s: %w", r.Namespace, r.Name, err)
+			}
+			if b.Len() > 0 {
+				b.WriteString("---\n")
+			}
+			b.Write(document)
+		}
+	}
+	if _, err := w.Write(b.Bytes()); err != nil {
+		return fmt.Errorf("writing the objects: %w", err)
+	}
+	return nil
+}
+
+// sayFailures says which caches are not there as a whole and why; true: all are.
+func sayFailures(c *console, rendered []reconcile.Rendered) bool {
+	failed := 0
+	for _, r := range rendered {
+		if r.Err == nil {
+			continue
+		}
+		failed++
+		for _, err := range each(r.Err) {
+			c.say(fmt.Sprintf("clusteredcache: %s/%s: %s", r.Namespace, r.Name, strings.TrimSpace(err.Error())))
+		}
+	}
+	if failed == 0 {
+		return true
+	}
+	c.say(fmt.Sprintf("%d of %d ClusteredCaches cannot be rendered, or not in full: correct the manifests; a ConfigMap that spec.config names must be among them.",
+		failed, len(rendered)))
+	return false
+}
+
+// each takes joined errors apart: one sentence, one line.
+func each(err error) []error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+func helpRender(w io.Writer) {
+	_, _ = fmt.Fprintf(w, `Print the children of the ClusteredCaches in manifests as YAML, as reconcile
+would apply them to a cluster that has none of them. No cluster is asked.
+
+Usage:
+  clusteredcache render -f FILE [FLAGS]
+
+Exit status:
+  0  everything is printed
+  2  the command line or a file cannot be used
+  3  some ClusteredCaches cannot be rendered, the others are printed
+  5  the output could not be written
+
+Flags:
+%s`, newRenderFlags().own.FlagUsagesWrapped(100))
+}

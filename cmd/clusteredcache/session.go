@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// session is one run of a command that makes a pass.
+type session struct {
+	process
+	flags   *passFlags
+	target  *kube.Target
+	scope   observe.Scope
+	client  client.Client
+	counter *kube.Counter
+	console *console
+}
+
+// newSession finds the cluster that the flags mean, without a request to it.
+func newSession(flags *passFlags, p process) (*session, error) {
+	s := &session{process: p, flags: flags, counter: &kube.Counter{}}
+	s.console = &console{w: p.stderr, terminal: p.isTerminal(p.stderr) && p.getenv("TERM") != "dumb"}
+	logTo(s.console, flags.verbose)
+	var err error
+	if s.target, err = p.load(flags.connection); err != nil {
+		return nil, err
+	}
+	if s.client, err = p.connect(s.target, s.counter); err != nil {
+		return nil, err
+	}
+	s.scope = flags.scope(s.target)
+	return s, nil
+}
+
+// run makes one pass with c, shows how far it is, and says why it did not run
+// to its end.
+func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+	h := startHeartbeat(s.console)
+	defer h.stop()
+	o.Progress = h.update
+	told := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		s.console.say("Stopping at the next step boundary; a second signal stops at once.")
+		close(told)
+	})
+	defer func() {
+		if !stop() {
+			<-told
+		}
+	}()
+	fleet, err := s.pass(ctx, c, o)
+	fleet.Requests = s.counter.Counts()
+	if err != nil {
+		fleet.Incomplete = kube.Explain(err, s.target)
+		s.console.say("clusteredcache: " + fleet.Incomplete)
+	}
+	return fleet, err
+}
+
+// write writes the reports, and returns how the process ends: with status,
+// unless a report could not be written.
+func (s *session) write(f report.Fleet, preview bool, status exitStatus) error {
+	l := look{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
+	for _, o := range s.flags.outputs {
+		if err := o.write(s.stdout, f, l); err != nil {
+			// The pass is done, but nobody learns what it did.
+			s.console.say("clusteredcache: " + err.Error())
+			status = max(status, exitIncomplete)
+		}
+	}
+	if status == exitDone {
+		return nil
+	}
+	return statusError(status)
+}
+
+// colorful decides whether a stream gets colours.
+func (s *session) colorful(stream io.Writer) bool {
+	switch s.flags.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return s.isTerminal(stream) && s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb"
+}

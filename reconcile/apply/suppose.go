@@ -1,0 +1,59 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// ErrRefused says that the API server would not store a manifest.
+var ErrRefused = errors.New("the API server refuses the manifest")
+
+// Supposed is what a manifest would make of a cache.
+type Supposed struct {
+	Cache *v1.ClusteredCache
+	// Estimate is why the API server was not asked; "": it was.
+	Estimate string
+	// NoNamespace: the cache's namespace does not exist.
+	NoNamespace bool
+}
+
+// Suppose asks the API server what it would store for a manifest: always as a
+// dry run, whatever the client. stored is the cache as it is, nil for a new
+// one. Spec, labels and annotations are the manifest's, as a whole. The error
+// is ErrRefused, ErrStale, or one that speaks of the API server.
+func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCache) (Supposed, error) {
+	local := manifest.DeepCopy()
+	if stored != nil {
+		local = stored.DeepCopy()
+		local.Labels, local.Annotations, local.Spec = manifest.Labels, manifest.Annotations, *manifest.Spec.DeepCopy()
+	}
+	asked := local.DeepCopy()
+	var err error
+	if stored != nil {
+		err = w.client.Update(ctx, asked, client.DryRunAll, client.FieldOwner("manifest"))
+	} else {
+		err = w.client.Create(ctx, asked, client.DryRunAll, client.FieldOwner("manifest"))
+	}
+	local.Default()
+	switch {
+	case err == nil:
+		return Supposed{Cache: asked}, nil
+	case stale(err):
+		return Supposed{}, ErrStale
+	case apierrors.IsNotFound(err) && stored == nil:
+		return Supposed{Cache: local, NoNamespace: true, Estimate: "namespace " + local.Namespace + " does not exist"}, nil
+	}
+	if reason := w.estimate(err); reason != "" {
+		return Supposed{Cache: local, Estimate: reason}, nil
+	}
+	if rejected(err) {
+		return Supposed{}, fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return Supposed{}, err
+}

@@ -1,0 +1,61 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CouldNotTry returns why the API server did not even try a dry-run write: the
+// identity may not write, a webhook does not take part in dry runs, or the
+// namespace is not there yet. It returns "" for an answer that says something
+// about the object itself, such as a refusal by quota or admission, and for
+// every other error.
+func CouldNotTry(err error) string {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	status := answer.Status()
+	switch status.Code {
+	case http.StatusForbidden:
+		return mayNot(status.Message)
+	case http.StatusBadRequest:
+		if m := refusesDryRun.FindStringSubmatch(status.Message); m != nil {
+			return fmt.Sprintf("webhook %s does not support dry run", m[1])
+		}
+	case http.StatusNotFound:
+		return namespaceMissing(status)
+	}
+	return ""
+}
+
+var (
+	// notAuthorized is the whole beginning of an authorizer's message: a
+	// webhook or a policy may quote one further on.
+	notAuthorized = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User ("(?:[^"\\]|\\.)*") cannot (create|update|patch|delete) resource "([^"]+)" in API group "[^"]*"(?: in the namespace "([^"]+)")?`)
+
+	refusesDryRun = regexp.MustCompile(`^admission webhook ("[^"]*") does not support dry run`)
+)
+
+func mayNot(message string) string {
+	m := notAuthorized.FindStringSubmatch(message)
+	if m == nil {
+		return ""
+	}
+	user, verb, resource, namespace := m[1], m[2], m[3], m[4]
+	return fmt.Sprintf("user %s may not %s %s%s", user, verb, resource, prefixed(" in namespace ", namespace))
+}
+
+func namespaceMissing(status metav1.Status) string {
+	d := status.Details
+	if d == nil || d.Kind != "namespaces" || !strings.Contains(status.Message, "not found") {
+		return ""
+	}
+	return fmt.Sprintf("namespace %s does not exist", d.Name)
+}

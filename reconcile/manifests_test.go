@@ -1,0 +1,123 @@
+package reconcile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// A manifest is the whole spec: what it leaves out shows as a removal. New
+// caches, new namespaces and ConfigMaps of the stream are taken as applied
+// (inputs E01, E07).
+func TestDiffOfManifests(t *testing.T) {
+	ns := env.Namespace(t)
+	create(t, ns, "old", func(c *v1.ClusteredCache) { c.Spec.Args = []string{"-v"} })
+	settle(t, ns)
+	before := versions(t, ns)
+	f := diffFile(t, env, ns, `
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: old}
+spec: {version: 1.6.39, size: 3}
+---
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: new}
+spec: {version: 1.6.39, config: {name: cfg}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: cfg}
+data: {a: b}
+---
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: far, namespace: not-there-yet}
+spec: {version: 1.6.39, size: 2}
+---
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: wrong}
+spec: {version: 1.6.39+5}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: other}
+`)
+	byName := map[string]plan.Report{}
+	for _, c := range f.Caches {
+		byName[c.Name] = c
+	}
+	old := byName["old"]
+	if d := cmpDiff([]plan.Change{
+		{Path: "spec.args", From: `["-v"]`}, {Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`},
+	}, withoutOwners(old.Edit.Changes)); d != "" {
+		t.Errorf("old: %s", d)
+	}
+	if len(old.Outcomes) != 1 || old.Outcomes[0].Result != plan.Configured || old.Outcomes[0].Step.Restarts != 3 {
+		t.Errorf("old: %+v", old.Outcomes)
+	}
+	if e := strings.Join(old.Plan.Steps[0].Effects, "; "); !strings.Contains(e, "upgrade from 1.6.38 to 1.6.39") || !strings.Contains(e, "old-2, old-1, old-0") || !strings.Contains(e, "33%") {
+		t.Errorf("effects: %s", e)
+	}
+	fresh := byName["new"]
+	if !fresh.Edit.New || len(fresh.Plan.Holds) != 0 || len(fresh.Outcomes) != 4 || fresh.Outcomes[0].Result != plan.Estimated || fresh.Outcomes[1].Result != plan.Created {
+		t.Errorf("new: %+v", fresh)
+	}
+	for _, o := range byName["far"].Outcomes {
+		if o.Result != plan.Estimated || o.Estimate != "when namespace not-there-yet is created" {
+			t.Errorf("far: %+v", o)
+		}
+	}
+	if v := byName["wrong"].Verdict; v.State != plan.NotDone || !strings.Contains(v.Message, v1.MessageVersion) {
+		t.Errorf("wrong: %+v", v)
+	}
+	if d := cmpDiff(before, versions(t, ns)); d != "" {
+		t.Error(d)
+	}
+}
+
+func withoutOwners(changes []plan.Change) []plan.Change {
+	var list []plan.Change
+	for _, c := range changes {
+		c.By = nil
+		list = append(list, c)
+	}
+	return list
+}
+
+// Manifests are read as kubectl reads them, and what is wrong with one is said.
+func TestReadManifests(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a.yaml", "---\n# nothing\n---\n{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: a}, spec: {version: '1', sise: 3}}\n")
+	write("b.json", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","metadata":{"name":"b","namespace":"x"},"spec":{"version":"1"}},{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"x"}}]}`)
+	write("notes.txt", "not a manifest")
+	m, err := observe.ReadManifests([]string{dir}, nil, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Caches) != 2 || m.Caches[0].Err == nil || !strings.Contains(m.Caches[0].Err.Error(), "sise") || m.Caches[0].Cache.Namespace != "shop" || m.Caches[1].Cache.Namespace != "x" || !m.Namespaces["x"] {
+		t.Errorf("%+v", m)
+	}
+	write("c.yaml", "{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: a}, spec: {version: '1'}}")
+	for path, says := range map[string]string{dir: "twice", filepath.Join(dir, "nosuch"): "no such file", t.TempDir(): "holds no"} {
+		if _, err := observe.ReadManifests([]string{path}, nil, "shop"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, junk := range []string{"a: [", "just text", "kind: 3", "{}"} {
+		if _, err := observe.ReadManifests([]string{"-"}, strings.NewReader(junk), "shop"); err == nil {
+			t.Errorf("%q is taken", junk)
+		}
+	}
+}

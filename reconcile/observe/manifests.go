@@ -1,0 +1,235 @@
+package observe
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// ManifestError says that a document in Source, a file, cannot be used.
+type ManifestError struct {
+	Source string
+	Err    error
+}
+
+func (e *ManifestError) Error() string { return e.Source + ": " + e.Err.Error() }
+
+func (e *ManifestError) Unwrap() error { return e.Err }
+
+// Manifest is a ClusteredCache as a file has it.
+type Manifest struct {
+	// Source is the file, for messages.
+	Source string
+	Cache  *v1.ClusteredCache
+	// Err says why the document cannot be used; Cache then has its name only.
+	Err error
+}
+
+// Manifests is what a stream of manifests holds.
+type Manifests struct {
+	// Caches in the order of the stream.
+	Caches []Manifest
+	// ConfigMaps and Namespaces count as if applied.
+	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
+	Namespaces map[string]bool
+	// Skipped counts the objects of other kinds, by kind.
+	Skipped map[string]int
+}
+
+// ReadManifests reads files, directories (their *.yaml, *.yml and *.json, not
+// further down) and, for "-", stdin. Objects without a namespace are in
+// namespace. The error is for what cannot be read as manifests at all; a cache
+// that cannot be used is a Manifest with an error.
+func ReadManifests(paths []string, stdin io.Reader, namespace string) (*Manifests, error) {
+	m := &Manifests{
+		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{},
+		Namespaces: map[string]bool{},
+		Skipped:    map[string]int{},
+	}
+	for _, path := range paths {
+		if path == "-" {
+			if err := m.read("standard input", stdin, namespace); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		files, err := filesAt(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			if err := m.read(file, bytes.NewReader(content), namespace); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return m, nil
+}
+
+func filesAt(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml" || ext == ".json") {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the directory holds no .yaml, .yml or .json file", path)
+	}
+	return files, nil
+}
+
+// read takes every document of a stream.
+func (m *Manifests) read(source string, r io.Reader, namespace string) error {
+	documents := yamlutil.NewYAMLReader(bufio.NewReader(r))
+	for n := 1; ; n++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		if err := m.add(source, document, namespace); err != nil {
+			return fmt.Errorf("%s, document %d: %w", source, n, err)
+		}
+	}
+}
+
+// head is what every object has, and a List.
+type head struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ObjectMeta `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
+}
+
+func (m *Manifests) add(source string, document []byte, namespace string) error {
+	raw, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return fmt.Errorf("is not YAML: %w", err)
+	}
+	if string(bytes.TrimSpace(raw)) == "null" {
+		return nil // nothing between two separators
+	}
+	var h head
+	if err := json.Unmarshal(raw, &h); err != nil || h.Kind == "" {
+		return errors.New("is no Kubernetes object: apiVersion, kind and metadata are needed")
+	}
+	if h.Items != nil && strings.HasSuffix(h.Kind, "List") {
+		for _, item := range h.Items {
+			if err := m.add(source, item, namespace); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	key := types.NamespacedName{Namespace: cmp.Or(h.Metadata.Namespace, namespace), Name: h.Metadata.Name}
+	group, _, _ := strings.Cut(h.APIVersion, "/")
+	switch {
+	case h.Kind == v1.Kind && group == v1.GroupVersion.Group:
+		return m.addCache(Manifest{Source: source}, key, raw)
+	case h.Kind == "ConfigMap" && h.APIVersion == "v1":
+		cm := &corev1.ConfigMap{}
+		if err := json.Unmarshal(raw, cm); err != nil {
+			return fmt.Errorf("ConfigMap %s: %w", key, err)
+		}
+		m.ConfigMaps[key] = cm
+	case h.Kind == "Namespace" && h.APIVersion == "v1":
+		m.Namespaces[h.Metadata.Name] = true
+	default:
+		m.Skipped[h.Kind]++
+	}
+	return nil
+}
+
+func (m *Manifests) addCache(manifest Manifest, key types.NamespacedName, raw []byte) error {
+	if key.Name == "" {
+		return errors.New("ClusteredCache without metadata.name")
+	}
+	for _, other := range m.Caches {
+		if other.Cache.Namespace == key.Namespace && other.Cache.Name == key.Name {
+			return fmt.Errorf("ClusteredCache %s is there twice, also in %s: keep one", key, other.Source)
+		}
+	}
+	manifest.Cache = &v1.ClusteredCache{}
+	if err := decodeStrictly(raw, manifest.Cache); err != nil {
+		manifest.Err = &ManifestError{Source: manifest.Source, Err: err}
+		manifest.Cache = &v1.ClusteredCache{}
+	}
+	manifest.Cache.Namespace, manifest.Cache.Name = key.Namespace, key.Name
+	m.Caches = append(m.Caches, manifest)
+	return nil
+}
+
+// decodeStrictly refuses what a server that validates fields strictly would.
+func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
+	strict, err := kjson.UnmarshalStrict(raw, cache)
+	if err == nil && len(strict) > 0 {
+		texts := make([]string, 0, len(strict))
+		for _, e := range strict {
+			texts = append(texts, e.Error())
+		}
+		err = errors.New(strings.Join(texts, "; "))
+	}
+	if err == nil && cache.APIVersion != v1.GroupVersion.String() {
+		err = fmt.Errorf("apiVersion %s is not known here, %s is", cache.APIVersion, v1.GroupVersion)
+	}
+	if err == nil && cache.Spec.Size == 0 && hasSize(raw) {
+		err = errors.New("spec.size: " + v1.MessageSize) // left out it would have a default
+	}
+	return err
+}
+
+func hasSize(raw []byte) bool {
+	var manifest struct {
+		Spec struct {
+			Size *int32 `json:"size"`
+		} `json:"spec"`
+	}
+	return json.Unmarshal(raw, &manifest) == nil && manifest.Spec.Size != nil
+}
+
+// Config is what the stream says of the ConfigMap that a cache's spec names.
+func (m *Manifests) Config(cache *v1.ClusteredCache) plan.Config {
+	if cache.Spec.Config == nil {
+		return plan.Config{}
+	}
+	cm, ok := m.ConfigMaps[types.NamespacedName{Namespace: cache.Namespace, Name: cache.Spec.Config.Name}]
+	if !ok {
+		return plan.Config{Missing: true}
+	}
+	return plan.Config{Hash: resources.ConfigHash(cm)}
+}

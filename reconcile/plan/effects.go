@@ -1,0 +1,226 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// effects say what a step means in the language of caches: which nodes restart
+// and in which order, and what becomes of the keys.
+func effects(in Input, s Step) []string {
+	live, isSet := s.Live.(*appsv1.StatefulSet)
+	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
+	switch {
+	case s.Action == ActionRelease:
+		return released(in)
+	case s.Action == ActionChange && isSet && isApply:
+		return append(rollout(in, s, live, intent), resize(in, s, live)...)
+	}
+	return nil
+}
+
+func released(in Input) []string {
+	keys := "their keys are lost"
+	if s := liveStorage(orEmpty(in.Live.StatefulSet)); s != nil {
+		keys = "their claims are kept"
+		if s.Retain == v1.RetainPolicyDelete {
+			keys = "their claims are deleted with them"
+		}
+	}
+	return []string{fmt.Sprintf("the cache and its nodes go; %s", keys)}
+}
+
+func orEmpty(sts *appsv1.StatefulSet) *appsv1.StatefulSet {
+	if sts == nil {
+		return &appsv1.StatefulSet{}
+	}
+	return sts
+}
+
+// rollout describes a changed pod template.
+func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) []string {
+	if !changesTemplate(s.Changes) {
+		return nil
+	}
+	var said []string
+	if move := versionMove(liveImage(live), *intent.Spec.Template.Spec.Containers[0].Image); move != "" {
+		said = append(said, move)
+	}
+	nodes := replaced(live, *intent.Spec.Replicas)
+	switch {
+	case live.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
+		return append(said, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
+	case len(nodes) == 0:
+		return append(said, "no node restarts: someone set a partition that holds all of them")
+	case len(nodes) == 1:
+		said = append(said, "1 node restarts: "+nodes[0])
+	default:
+		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), list(nodes)))
+	}
+	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && partition(live) > 0 {
+		said = append(said, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
+	}
+	said = append(said, keysOfRestarted(in, live, len(nodes)))
+	if down := live.Status.Replicas - live.Status.ReadyReplicas; down > 0 {
+		said = append(said, fmt.Sprintf("%s not ready already: the rollout goes on as replaced nodes become ready", nodesAre(int(down))))
+	}
+	return said
+}
+
+func changesTemplate(changes []Change) bool {
+	for _, c := range changes {
+		if strings.HasPrefix(c.Path, "spec.template.") && c.From != c.To {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced are the nodes that the StatefulSet controller replaces for a new
+// template, in its order: from the highest ordinal down to the partition.
+func replaced(live *appsv1.StatefulSet, wanted int32) []string {
+	if live.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		return nil
+	}
+	var nodes []string
+	for i := min(live.Status.Replicas, wanted) - 1; i >= partition(live); i-- {
+		nodes = append(nodes, fmt.Sprintf("%s-%d", live.Name, i))
+	}
+	return nodes
+}
+
+func partition(live *appsv1.StatefulSet) int32 {
+	if r := live.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
+		return *r.Partition
+	}
+	return 0
+}
+
+func pace(live *appsv1.StatefulSet) string {
+	if r := live.Spec.UpdateStrategy.RollingUpdate; r != nil && r.MaxUnavailable != nil && r.MaxUnavailable.String() != "1" {
+		return r.MaxUnavailable.String() + " at a time"
+	}
+	return "one at a time"
+}
+
+func keysOfRestarted(in Input, live *appsv1.StatefulSet, restarted int) string {
+	nodes := int(live.Status.Replicas)
+	switch {
+	case in.Cache.Spec.Storage != nil || liveStorage(live) != nil:
+		return "what the nodes keep on their volumes stays"
+	case restarted >= nodes:
+		return fmt.Sprintf("each restart loses the keys of one node, about %s of all; in the end all are lost", share(1, nodes))
+	}
+	return fmt.Sprintf("each restart loses the keys of one node, in the end about %s of all", share(restarted, nodes))
+}
+
+// resize describes a changed number of nodes.
+func resize(in Input, s Step, live *appsv1.StatefulSet) []string {
+	from, to := int(live.Status.Replicas), int(in.Cache.Spec.Size)
+	changed := false
+	for _, c := range s.Changes {
+		changed = changed || c.Path == "spec.replicas" && c.From != c.To
+	}
+	if !changed || from == to || from == 0 {
+		return nil
+	}
+	if to > from {
+		said := fmt.Sprintf("%s added", nodesAre(to-from))
+		if in.Cache.Spec.Engine == v1.EngineMemcached {
+			said += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", share(to-from, to))
+		}
+		return []string{said}
+	}
+	var gone []string
+	for i := from - 1; i >= to; i-- {
+		gone = append(gone, fmt.Sprintf("%s-%d", live.Name, i))
+	}
+	if liveStorage(live) != nil {
+		return []string{fmt.Sprintf("%s removed: %s; their claims are kept", nodesAre(len(gone)), list(gone))}
+	}
+	return []string{fmt.Sprintf("%s removed: %s; about %s of the keys are lost with them", nodesAre(len(gone)), list(gone), share(from-to, from))}
+}
+
+func share(part, all int) string {
+	if all == 0 {
+		return "0%"
+	}
+	return fmt.Sprintf("%d%%", (part*100+all/2)/all)
+}
+
+func nodesAre(n int) string {
+	if n == 1 {
+		return "1 node is"
+	}
+	return fmt.Sprintf("%d nodes are", n)
+}
+
+// list names the first few.
+func list(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s, ... %s", strings.Join(names[:most-1], ", "), names[len(names)-1])
+	}
+	return strings.Join(names, ", ")
+}
+
+func liveImage(live *appsv1.StatefulSet) string {
+	for _, c := range live.Spec.Template.Spec.Containers {
+		if c.Name == v1.ContainerName {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+// versionMove tells an upgrade from a downgrade where the tags can be ordered.
+func versionMove(from, to string) string {
+	was, will := resources.VersionOf(from), resources.VersionOf(to)
+	if was == "" || was == will {
+		return ""
+	}
+	a, aOK := numbers(was)
+	b, bOK := numbers(will)
+	if aOK && bOK {
+		for i := range max(len(a), len(b)) {
+			switch x, y := at(a, i), at(b, i); {
+			case x < y:
+				return fmt.Sprintf("upgrade from %s to %s", was, will)
+			case x > y:
+				return fmt.Sprintf("downgrade from %s to %s", was, will)
+			}
+		}
+	}
+	return fmt.Sprintf("version changes from %s to %s", was, will)
+}
+
+// numbers reads the dotted numbers that a tag begins with, up to a "-" or "@".
+func numbers(version string) ([]int, bool) {
+	version = strings.TrimPrefix(version, "v")
+	if i := strings.IndexAny(version, "-@"); i >= 0 {
+		version = version[:i]
+	}
+	var list []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, n)
+	}
+	return list, true
+}
+
+func at(list []int, i int) int {
+	if i < len(list) {
+		return list[i]
+	}
+	return 0
+}

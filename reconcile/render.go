@@ -1,0 +1,55 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// Rendered is a cache's children as a pass would apply them.
+type Rendered struct {
+	Namespace, Name string
+	Objects         []runtime.ApplyConfiguration
+	// Err says why there are none or not all; with the API server's words for
+	// what the API server would refuse.
+	Err error
+}
+
+// Render says what the children of the caches in m look like, without a
+// server: the same builders, defaults and rules as a pass.
+func Render(m *observe.Manifests) []Rendered {
+	rendered := make([]Rendered, 0, len(m.Caches))
+	for _, manifest := range m.Caches {
+		cache := manifest.Cache
+		r := Rendered{Namespace: cache.Namespace, Name: cache.Name, Err: manifest.Err}
+		if r.Err == nil {
+			cache.Default()
+			r.Objects, r.Err = render(m, manifest)
+		}
+		rendered = append(rendered, r)
+	}
+	return rendered
+}
+
+// render plans the cache as one that nothing exists of; what is to be created
+// is what there is to see. A suspended cache is shown as it would be.
+func render(m *observe.Manifests, manifest observe.Manifest) ([]runtime.ApplyConfiguration, error) {
+	cache := manifest.Cache.DeepCopy()
+	cache.Spec.Suspend, cache.DeletionTimestamp = false, nil
+	p := plan.For(plan.Input{Cache: cache, Config: m.Config(cache), OnPaper: true})
+	var objects []runtime.ApplyConfiguration
+	for _, s := range p.Steps {
+		if s.Action == plan.ActionCreate {
+			objects = append(objects, s.Intent)
+		}
+	}
+	var errs []error
+	for _, h := range p.Holds {
+		errs = append(errs, fmt.Errorf("%s: %s %s: %s", manifest.Source, h.Target, h.Reason, h.Message))
+	}
+	return objects, errors.Join(errs...)
+}

@@ -1,0 +1,207 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// MarkdownOptions of Markdown.
+type MarkdownOptions struct {
+	// Preview: the fleet is of a dry run.
+	Preview bool
+	// Verbose shows the whole of the objects that would be created.
+	Verbose bool
+}
+
+const (
+	// markdownLimit is the most bytes of Markdown: a comment on GitHub holds
+	// 65,536 characters, and whoever posts it may add some.
+	markdownLimit = 60_000
+	// tableLimit leaves at least half of it to the details.
+	tableLimit = markdownLimit / 2
+	// lastWords is room for the sentences about what was left out.
+	lastWords = 400
+)
+
+// Markdown writes f for a comment on a pull request or the summary of a CI
+// job: the summary line, a table of the caches, and each cache in a part to
+// unfold. Its first line is a comment that tells a later run which comment to
+// replace. It has at most 60,000 bytes: what does not fit is left out, whole
+// caches at a time, and counted. Nothing that came from a cluster or a file is
+// taken for markup. The error is w's.
+func Markdown(w io.Writer, f Fleet, o MarkdownOptions) error {
+	m := &markdown{view: view{preview: o.Preview, bodies: o.Verbose}}
+	m.head(f)
+	reports := sorted(f.Caches)
+	m.table(reports)
+	m.details(reports)
+	_, err := io.WriteString(w, m.String())
+	return err
+}
+
+type markdown struct {
+	strings.Builder
+	view view
+}
+
+func (m *markdown) head(f Fleet) {
+	command := "reconcile"
+	if m.view.preview {
+		command = "diff"
+	}
+	fmt.Fprintf(&m.Builder, "<!-- clusteredcache %s -->\n## clusteredcache %s\n\n**%s**\n\n", command, command, summaryLine(f, m.view.preview))
+	for _, sentence := range notices(f) {
+		m.WriteString(prose(sentence) + "\n\n")
+	}
+	s := Summarize(f)
+	if len(notices(f)) == 0 && !s.Changes() && s.Failed+s.Caches.Failed == 0 {
+		m.WriteString("No changes.\n\n")
+	}
+}
+
+// table has a row for each cache.
+func (m *markdown) table(reports []plan.Report) {
+	if len(reports) == 0 {
+		return
+	}
+	state, counts := "State", "Created | Changed | Deleted"
+	if m.view.preview {
+		state, counts = "State that follows", "Create | Change | Delete"
+	}
+	fmt.Fprintf(&m.Builder, "| Cache | %s | %s | Restarts | Held |\n|---|---|--:|--:|--:|--:|--:|\n", state, counts)
+	for i, r := range reports {
+		row := m.row(r)
+		if m.Len()+len(row) > tableLimit {
+			fmt.Fprintf(&m.Builder, "\nThe table leaves out %s: this report is cut at 60,000 bytes.\n", count(len(reports)-i, "more cache"))
+			break
+		}
+		m.WriteString(row)
+	}
+	m.WriteString("\n")
+}
+
+func (m *markdown) row(r plan.Report) string {
+	s := Summarize(Fleet{Total: 1, Caches: []plan.Report{r}})
+	steps := s.Taken
+	if m.view.preview {
+		steps = s.planned()
+	}
+	name := prose(OneLine(r.Namespace + "/" + r.Name))
+	if edited(r) {
+		name += map[bool]string{true: " (new)", false: " (edited)"}[r.Edit.New]
+	}
+	state := string(r.Verdict.State)
+	if r.Verdict.Reason != "" {
+		state += " (" + shortLine(r.Verdict.Reason, valueLimit) + ")"
+	}
+	return fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d |\n", name, prose(state),
+		steps.Created, steps.Changed, steps.Deleted, steps.Restarts, s.Held)
+}
+
+// details has a part to unfold for each cache that has more to say than a row.
+func (m *markdown) details(reports []plan.Report) {
+	full, left := false, 0
+	for _, r := range reports {
+		part := m.part(r)
+		full = full || m.Len()+len(part)+lastWords > markdownLimit
+		switch {
+		case part == "":
+		case full:
+			left++
+		default:
+			m.WriteString(part)
+		}
+	}
+	if left > 0 {
+		fmt.Fprintf(&m.Builder, "The details leave out %s: this report is cut at 60,000 bytes.\n", count(left, "more cache"))
+	}
+}
+
+func (m *markdown) part(r plan.Report) string {
+	block, list := m.block(r), m.list(r)
+	if block == "" && list == "" {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<details>\n<summary>%s: %s</summary>\n\n", prose(OneLine(r.Namespace+"/"+r.Name)), prose(m.view.state(r.Verdict)))
+	if r.Verdict.Message != "" {
+		b.WriteString(prose(shortLine(r.Verdict.Message, sentenceLimit)) + "\n\n")
+	}
+	if block != "" {
+		fence := fenceFor(block)
+		b.WriteString(fence + "diff\n" + block + fence + "\n\n")
+	}
+	if list != "" {
+		b.WriteString(list + "\n")
+	}
+	b.WriteString("</details>\n\n")
+	return b.String()
+}
+
+// diffMarks are the marks as the colouring of diffs knows them.
+var diffMarks = map[string]string{"~": "!", "": " "}
+
+func (m *markdown) block(r plan.Report) string {
+	var b strings.Builder
+	for _, i := range m.view.items(r) {
+		b.WriteString(cmp.Or(diffMarks[i.mark], i.mark) + " " + i.text + "\n")
+		for _, l := range i.lines {
+			b.WriteString(cmp.Or(diffMarks[l.mark], l.mark) + "     " + l.text + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (m *markdown) list(r plan.Report) string {
+	var b strings.Builder
+	for _, sentence := range m.view.effectsOf(r) {
+		b.WriteString("- " + prose(sentence) + "\n")
+	}
+	for _, h := range r.Plan.Holds {
+		b.WriteString("- **held**: " + prose(holdText(h)) + "\n")
+	}
+	for _, i := range m.view.items(r) {
+		for _, n := range i.notes {
+			b.WriteString("- **" + n.kind + "**: " + prose(i.name+": "+n.text) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// fenceFor is a fence that block cannot close: longer than any run of
+// backticks in it.
+func fenceFor(block string) string {
+	longest, run := 0, 0
+	for _, r := range block {
+		if run++; r != '`' {
+			run = 0
+		}
+		longest = max(longest, run)
+	}
+	return strings.Repeat("`", max(3, longest+1))
+}
+
+// prose makes a line of text mean itself, in Markdown and in HTML: characters
+// of markup become references to characters, which are never markup. Names of
+// people and issues and addresses are broken up by a space of no width, as
+// GitHub looks for them in the finished page; nobody must get a message because
+// of what is in a cluster.
+func prose(line string) string { return proseEscapes.Replace(line) }
+
+var proseEscapes = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;",
+	"`", "&#96;", "*", "&#42;", "_", "&#95;", "~", "&#126;", `\`, "&#92;",
+	"[", "&#91;", "]", "&#93;", "|", "&#124;", "$", "&#36;",
+	"@", "@&#8203;", "#", "#&#8203;", "://", ":&#8203;//", "www.", "www.&#8203;",
+)
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// NameOptions of Name.
+type NameOptions struct {
+	// Preview: the fleet is of a dry run.
+	Preview bool
+}
+
+// resources are the names that kubectl knows kinds by.
+var resources = map[string]string{
+	v1.Kind:               "clusteredcache." + v1.GroupVersion.Group,
+	"StatefulSet":         "statefulset.apps",
+	"PodDisruptionBudget": "poddisruptionbudget.policy",
+	"Job":                 "job.batch",
+}
+
+// Name writes one line for each object that was changed, or in a preview would
+// be: NAMESPACE/RESOURCE.GROUP/NAME, such as shop/statefulset.apps/cache,
+// without a group for the core group. The lines are sorted and none is there
+// twice. The error is w's.
+func Name(w io.Writer, f Fleet, o NameOptions) error {
+	var names []string
+	for _, r := range f.Caches {
+		if edited(r) {
+			names = append(names, objectName(cacheOf(r)))
+		}
+		for _, outcome := range outcomes(r) {
+			if writes(outcome) && (o.Preview || outcome.Result != notAttempted) {
+				names = append(names, objectName(outcome.Step.Target))
+			}
+		}
+	}
+	slices.Sort(names)
+	b := bufio.NewWriter(w)
+	for _, name := range slices.Compact(names) {
+		_, _ = b.WriteString(name + "\n")
+	}
+	return b.Flush()
+}
+
+func objectName(r plan.Ref) string {
+	resource := cmp.Or(resources[r.Kind], strings.ToLower(r.Kind))
+	return OneLine(r.Namespace + "/" + resource + "/" + r.Name)
+}

@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// supposed yields the caches of the manifests as they would be stored.
+func (r *runner) supposed(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+	for _, m := range r.options.Manifests.Caches {
+		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
+		in, err := plan.Input{}, m.Err
+		for try := 1; err == nil; try++ {
+			in, err = r.suppose(ctx, key, now)
+			if !errors.Is(err, apply.ErrStale) || try == maxRounds {
+				break
+			}
+			err = nil
+		}
+		if err != nil && m.Err == nil && !ofThisCache(err) {
+			return err
+		}
+		if !yield(observe.Item{Key: key, Input: in, Err: err}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// suppose observes a cache and puts the manifest in its place.
+func (r *runner) suppose(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
+	in, err := r.reader.One(ctx, key, now)
+	stored := in.Cache
+	if errors.Is(err, observe.ErrNotFound) {
+		stored = nil
+		in.Live, err = r.reader.Live(ctx, key)
+	}
+	if err != nil {
+		return plan.Input{}, err
+	}
+	supposed, err := r.writer.Suppose(ctx, stored, r.manifest(key))
+	if err != nil {
+		return plan.Input{}, err
+	}
+	in.Now, in.Cache, in.Stored = now, supposed.Cache, stored
+	in.OnPaper, in.NoNamespace = stored == nil, supposed.NoNamespace
+	in.Edit = &plan.Edit{New: stored == nil, Estimate: supposed.Estimate}
+	if supposed.NoNamespace && r.options.Manifests.Namespaces[key.Namespace] {
+		in.Edit.Estimate = "namespace " + key.Namespace + " is in the manifests and not created yet"
+	}
+	if stored != nil {
+		in.Edit.Changes = plan.EditOf(stored, supposed.Cache)
+	}
+	return in, nil
+}
+
+// manifest is the cache of that name in the manifests; nil: none, or none that
+// can be used.
+func (r *runner) manifest(key types.NamespacedName) *v1.ClusteredCache {
+	if r.options.Manifests == nil {
+		return nil
+	}
+	for _, m := range r.options.Manifests.Caches {
+		if m.Cache.Namespace == key.Namespace && m.Cache.Name == key.Name {
+			return m.Cache
+		}
+	}
+	return nil
+}
+
+// config is what there is to know of the cache's ConfigMap: from the manifests
+// if it is in them, else from the cluster.
+func (r *runner) config(ctx context.Context, in plan.Input) (plan.Config, error) {
+	if m := r.options.Manifests; m != nil {
+		if config := m.Config(in.Cache); !config.Missing || in.NoNamespace {
+			return config, nil
+		}
+	}
+	return r.reader.Config(ctx, in.Cache)
+}
+
+// observe observes one cache anew, the way it was observed first.
+func (r *runner) observe(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
+	if r.options.Manifests != nil {
+		return r.suppose(ctx, key, now)
+	}
+	return r.reader.One(ctx, key, now)
+}
