@@ -42,7 +42,7 @@ func TestCreationRules(t *testing.T) {
 		{name: "build", spec: func(s *v1.ClusteredCacheSpec) { s.Version = "7.2.4+build.5" }, says: v1.MessageVersion},
 		{name: "empty", spec: func(s *v1.ClusteredCacheSpec) { s.Version = "" }, says: "spec.version"},
 		{name: "short-digest", spec: func(s *v1.ClusteredCacheSpec) { s.Version = "1@sha256:00" }, says: v1.MessageVersion},
-		{name: "negative", spec: func(s *v1.ClusteredCacheSpec) { s.Size = -1 }, says: "greater than or equal to 1"},
+		{name: "negative", spec: func(s *v1.ClusteredCacheSpec) { s.Size = -1 }, says: v1.MessageSize},
 		{name: "storage", spec: func(s *v1.ClusteredCacheSpec) { s.Storage = &v1.StorageSpec{} }, says: v1.MessageStorage},
 		{name: "no-image", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = v1.EngineCustom }, says: v1.MessageImageMissing},
 		{name: "image-tag", spec: func(s *v1.ClusteredCacheSpec) { s.Image = "example.com/cache:1" }, says: v1.MessageImage},
@@ -66,6 +66,26 @@ func TestCreationRules(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What the program fills in for a manifest that no server has seen is what the
+// server fills in.
+func TestDefaultsAreTheServers(t *testing.T) {
+	ns := env.Namespace(t)
+	for name, spec := range map[string]v1.ClusteredCacheSpec{
+		"smallest": {Version: "1"},
+		"storage":  {Version: "1", Engine: v1.EngineCustom, Image: "example.com/cache", Storage: &v1.StorageSpec{Size: quantity("1Gi")}},
+	} {
+		ours := &v1.ClusteredCache{ObjectMeta: meta(ns, name), Spec: *spec.DeepCopy()}
+		theirs := ours.DeepCopy()
+		ours.Default()
+		if err := env.Client.Create(t.Context(), theirs, client.DryRunAll); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmpDiff(theirs.Spec, ours.Spec) + cmpDiff(theirs.Status, ours.Status); d != "" {
+			t.Errorf("%s: the server's (-), ours (+):\n%s", name, d)
+		}
+	}
 }
 
 // Every legal version becomes an object that the API server takes.

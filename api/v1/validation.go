@@ -13,7 +13,7 @@ const (
 	MessageImage        = "image is a repository without tag or digest, such as registry.example.com/team/cache"
 	MessageStorage      = "storage needs engine Custom: memcached keeps nothing on disk"
 	MessageImageMissing = "image is required with engine Custom"
-	MessageSize         = "size must be at least 1"
+	MessageSize         = "should be greater than or equal to 1"
 )
 
 // MaxNameLength leaves room, in the 63 characters of a label, for the hash
