@@ -334,3 +334,8 @@ spec: {policyName: mirror}
 	}
 	return objects
 }
+
+type (
+	v1Resource = corev1.ResourceName
+	quantityOf = resource.Quantity
+)

@@ -107,7 +107,7 @@ type earlier map[plan.Ref]written
 
 type written struct {
 	version string // the resourceVersion that the object has now
-	undone  string // a step that was only tried, so that the next one cannot be
+	undone  bool   // it was only tried, so that what needs it cannot be
 }
 
 func (e earlier) note(o plan.Outcome) {
@@ -115,8 +115,8 @@ func (e earlier) note(o plan.Outcome) {
 		return
 	}
 	w := written{version: o.Object.GetResourceVersion()}
-	if o.Step.Action == plan.ActionDisown && w.version == o.Step.Live.GetResourceVersion() {
-		w.undone = o.Step.Reason // a dry run: nothing was stored
+	if o.Step.Action == plan.ActionClear && w.version == o.Step.Live.GetResourceVersion() {
+		w.undone = true // a dry run: nothing was stored
 	}
 	e[o.Step.Target] = w
 }
@@ -143,8 +143,8 @@ func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Ou
 	switch {
 	case s.After != "":
 		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "when " + s.After}, nil
-	case before.undone != "":
-		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "when it is " + before.undone}, nil
+	case before.undone:
+		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "a dry run cannot try it before the step above is stored"}, nil
 	}
 	version := before.version
 	if version == "" && s.Live != nil {
@@ -172,9 +172,9 @@ func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Ou
 	case plan.ActionDelete:
 		return w.delete(ctx, s, version)
 	case plan.ActionRelease:
-		return w.patch(ctx, s, version, map[string]any{"finalizers": withoutOurs(s.Live.GetFinalizers())})
-	case plan.ActionDisown:
-		return w.patch(ctx, s, version, map[string]any{"ownerReferences": withoutController(s.Live.GetOwnerReferences())})
+		return w.release(ctx, s, version)
+	case plan.ActionClear:
+		return w.clear(ctx, s, version)
 	}
 	return w.apply(ctx, s, version)
 }

@@ -163,31 +163,44 @@ func (w *Writer) delete(ctx context.Context, s plan.Step, version string) (plan.
 	return plan.Outcome{Step: s, Result: plan.Deleted}, nil
 }
 
-// patch replaces a list in the object's metadata. Server-side apply cannot
-// remove an item that someone else owns too.
-func (w *Writer) patch(ctx context.Context, s plan.Step, version string, metadata map[string]any) (plan.Outcome, error) {
-	metadata["uid"], metadata["resourceVersion"] = s.Live.GetUID(), version
-	raw, err := json.Marshal(map[string]any{"metadata": metadata})
+// release removes our finalizer, alone, and not by apply: that cannot remove an
+// item which somebody else owns too. A cache that is gone is let go of.
+func (w *Writer) release(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": s.Live.GetUID(), "resourceVersion": version, "finalizers": withoutOurs(s.Live.GetFinalizers()),
+	}})
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	answer := s.Live.DeepCopyObject().(client.Object)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(v1.FieldManager))
-	switch {
-	case s.Action == plan.ActionRelease && (err == nil || apierrors.IsNotFound(err)):
-		return plan.Outcome{Step: s, Result: plan.Released}, nil // gone is let go of
-	case err != nil:
+	if err != nil && !apierrors.IsNotFound(err) {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{Step: s, Result: plan.Configured, Object: answer}, nil
+	return plan.Outcome{Step: s, Result: plan.Released}, nil
 }
 
 func withoutOurs(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1.Finalizer })
 }
 
-func withoutController(refs []metav1.OwnerReference) []metav1.OwnerReference {
-	return slices.DeleteFunc(slices.Clone(refs), func(r metav1.OwnerReference) bool { return r.Controller != nil && *r.Controller })
+// clear sends the step's patch. Writing uid and resourceVersion, as they are,
+// makes the server compare them.
+func (w *Writer) clear(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	bound := append([]plan.Operation{
+		{Op: "replace", Path: "/metadata/uid", Value: s.Live.GetUID()},
+		{Op: "replace", Path: "/metadata/resourceVersion", Value: version},
+	}, s.Patch...)
+	raw, err := json.Marshal(bound)
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	answer := s.Live.DeepCopyObject().(client.Object)
+	err = w.client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, raw), client.FieldOwner(v1.FieldManager))
+	if err != nil {
+		return plan.Outcome{}, err
+	}
+	return plan.Outcome{Step: s, Result: plan.Configured, Object: answer}, nil
 }
 
 // newObject returns an empty object of a kind that steps are about.

@@ -101,10 +101,7 @@ func (p *Plan) add(in Input, c child) {
 	if len(changes) == 0 {
 		return
 	}
-	if former := formerOwner(c.live, in.Cache); former != nil {
-		p.Steps = append(p.Steps, Step{Action: ActionDisown, Target: c.ref, Live: c.live,
-			Reason: "taken over from a former cache of this name"})
-	}
+	p.Steps = append(p.Steps, clearWay(in, c)...)
 	p.Steps = append(p.Steps, Step{
 		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
 		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),

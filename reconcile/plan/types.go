@@ -70,9 +70,9 @@ const (
 	ActionChange Action = "change"
 	// ActionDelete deletes the live object that the plan saw.
 	ActionDelete Action = "delete"
-	// ActionDisown removes the reference to a former cache of the same name
-	// from an object that this cache takes over.
-	ActionDisown Action = "disown"
+	// ActionClear patches away what stands in the way of the change that
+	// follows on the same object, and that an apply cannot remove.
+	ActionClear Action = "clear"
 	// ActionRelease removes our finalizer, and nothing else, from the cache.
 	ActionRelease Action = "release"
 )
@@ -85,6 +85,8 @@ type Step struct {
 	Reason string
 	// Intent is what to apply (create, change); nil otherwise.
 	Intent runtime.ApplyConfiguration
+	// Patch is what to send (clear); nil otherwise.
+	Patch []Operation
 	// Live is the object that the plan saw (change, delete, release): the
 	// write holds only for this uid and resourceVersion.
 	Live Object

@@ -10,7 +10,7 @@ var expected = map[plan.Action]plan.Result{
 	plan.ActionCreate:  plan.Created,
 	plan.ActionChange:  plan.Configured,
 	plan.ActionDelete:  plan.Deleted,
-	plan.ActionDisown:  plan.Configured,
+	plan.ActionClear:   plan.Configured,
 	plan.ActionRelease: plan.Released,
 }
 

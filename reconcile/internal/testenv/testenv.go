@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,7 +118,10 @@ func (e *Env) Stop() error {
 
 // Main runs the tests of a package with one control plane in *env.
 func Main(m *testing.M, env **Env, flags ...string) int {
-	log.SetLogger(logr.Discard()) // the clients' own; without one they complain
+	// The clients complain without a logger, and the API server warns of much
+	// that tests do on purpose.
+	log.SetLogger(logr.Discard())
+	slog.SetDefault(slog.New(slog.DiscardHandler))
 	e, err := Start(flags...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
