@@ -128,8 +128,8 @@ func (m *markdown) part(r plan.Report) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "<details>\n<summary>%s: %s</summary>\n\n", prose(OneLine(r.Namespace+"/"+r.Name)), prose(m.view.state(r.Verdict)))
-	if r.Verdict.Message != "" {
-		b.WriteString(prose(shortLine(r.Verdict.Message, sentenceLimit)) + "\n\n")
+	if message := verdictMessage(r); message != "" {
+		b.WriteString(prose(shortLine(message, sentenceLimit)) + "\n\n")
 	}
 	if block != "" {
 		fence := fenceFor(block)

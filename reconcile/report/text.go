@@ -113,8 +113,8 @@ func (t *text) line(c color, s string) {
 
 func (t *text) cache(r plan.Report) {
 	headline := OneLine(r.Namespace+"/"+r.Name) + ": " + t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))
-	if r.Verdict.Message != "" {
-		headline += ": " + shortLine(r.Verdict.Message, sentenceLimit)
+	if message := verdictMessage(r); message != "" {
+		headline += ": " + shortLine(message, sentenceLimit)
 	}
 	t.line(0, headline)
 	for _, i := range t.view.items(r) {

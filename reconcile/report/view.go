@@ -209,10 +209,30 @@ func (v view) state(verdict plan.Verdict) string {
 	return state
 }
 
+// verdictMessage is the sentence that goes with a cache's state, unless a hold
+// or an error below says the same.
+func verdictMessage(r plan.Report) string {
+	message := r.Verdict.Message
+	for _, h := range r.Plan.Holds {
+		if h.Message != "" && strings.Contains(message, h.Message) {
+			return ""
+		}
+	}
+	for _, o := range r.Outcomes {
+		if o.Err != nil && strings.Contains(message, o.Err.Error()) {
+			return ""
+		}
+	}
+	return message
+}
+
 // holdText says what is withheld.
 func holdText(h plan.Hold) string {
-	return OneLine(h.Reason) + " (" + OneLine(string(h.Class)) + "): " +
-		OneLine(h.Target.String()) + ": " + shortLine(h.Message, sentenceLimit)
+	message := h.Message
+	if target := h.Target.String(); !strings.Contains(message, target) {
+		message = target + ": " + message
+	}
+	return OneLine(h.Reason) + " (" + OneLine(string(h.Class)) + "): " + shortLine(message, sentenceLimit)
 }
 
 // effectsOf says what the steps mean; only before they are taken.
