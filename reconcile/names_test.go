@@ -43,6 +43,7 @@ func TestCreationRules(t *testing.T) {
 		{name: "empty", spec: func(s *v1.ClusteredCacheSpec) { s.Version = "" }, says: "spec.version"},
 		{name: "short-digest", spec: func(s *v1.ClusteredCacheSpec) { s.Version = "1@sha256:00" }, says: v1.MessageVersion},
 		{name: "negative", spec: func(s *v1.ClusteredCacheSpec) { s.Size = -1 }, says: v1.MessageSize},
+		{name: "huge", spec: func(s *v1.ClusteredCacheSpec) { s.Size = v1.MaxSize + 1 }, says: v1.MessageSizeMaximum},
 		{name: "storage", spec: func(s *v1.ClusteredCacheSpec) { s.Storage = &v1.StorageSpec{} }, says: v1.MessageStorage},
 		{name: "no-image", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = v1.EngineCustom }, says: v1.MessageImageMissing},
 		{name: "image-tag", spec: func(s *v1.ClusteredCacheSpec) { s.Image = "example.com/cache:1" }, says: v1.MessageImage},

@@ -48,9 +48,11 @@ type ClusteredCacheSpec struct {
 	Version string `json:"version"`
 
 	// size is the number of nodes. Left out, it is 1 until an autoscaler or
-	// `kubectl scale` sets it.
+	// `kubectl scale` sets it. At most 1000: a slip of the finger must not cost
+	// the cluster its controllers.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Size int32 `json:"size,omitempty"`
 

@@ -14,11 +14,15 @@ const (
 	MessageStorage      = "storage needs engine Custom: memcached keeps nothing on disk"
 	MessageImageMissing = "image is required with engine Custom"
 	MessageSize         = "should be greater than or equal to 1"
+	MessageSizeMaximum  = "should be less than or equal to 1000"
 )
 
 // MaxNameLength leaves room, in the 63 characters of a label, for the hash
 // that the StatefulSet controller appends to the name.
 const MaxNameLength = 52
+
+// MaxSize is the largest number of nodes of a cache.
+const MaxSize = 1000
 
 // Compiled when first used: most runs of the program need none of them.
 var (
@@ -46,6 +50,8 @@ func ValidateSpec(s *ClusteredCacheSpec) string {
 	switch {
 	case s.Size < 1:
 		return "spec.size: " + MessageSize
+	case s.Size > MaxSize:
+		return "spec.size: " + MessageSizeMaximum
 	case !versionPattern().MatchString(s.Version):
 		return "spec.version: " + MessageVersion
 	case s.Image != "" && !imagePattern().MatchString(s.Image):

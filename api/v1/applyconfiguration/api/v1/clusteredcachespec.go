@@ -18,7 +18,8 @@ type ClusteredCacheSpecApplyConfiguration struct {
 	// version is the image tag, `tag@sha256:<digest>` or `sha256:<digest>` to run.
 	Version *string `json:"version,omitempty"`
 	// size is the number of nodes. Left out, it is 1 until an autoscaler or
-	// `kubectl scale` sets it.
+	// `kubectl scale` sets it. At most 1000: a slip of the finger must not cost
+	// the cluster its controllers.
 	Size *int32 `json:"size,omitempty"`
 	// image is the repository to pull from, without tag or digest. Default:
 	// the engine's own; required with engine Custom.
