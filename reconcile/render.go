@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -49,7 +50,11 @@ func render(m *observe.Manifests, manifest observe.Manifest) ([]runtime.ApplyCon
 	}
 	var errs []error
 	for _, h := range p.Holds {
-		errs = append(errs, fmt.Errorf("%s: %s %s: %s", manifest.Source, h.Target, h.Reason, h.Message))
+		message := h.Message
+		if h.Reason == v1.ReasonConfigMapNotFound {
+			message = fmt.Sprintf("ConfigMap %s/%s (spec.config) is not in the manifests, and its content is part of the StatefulSet: add it", cache.Namespace, cache.Spec.Config.Name)
+		}
+		errs = append(errs, fmt.Errorf("%s: %s", manifest.Source, message))
 	}
 	return objects, errors.Join(errs...)
 }

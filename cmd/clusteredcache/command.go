@@ -78,6 +78,8 @@ func dispatch(ctx context.Context, args []string, p process) error {
 	case "-h", "--help":
 		helpGeneral(p.stdout)
 		return nil
+	case "--version":
+		name = "version"
 	case "help":
 		return runHelp(rest, p)
 	}

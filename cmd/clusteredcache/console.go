@@ -58,12 +58,8 @@ func (c *console) setStatus(line string) {
 
 // logTo makes every logger of the process write to w: ours, client-go's and
 // controller-runtime's.
-func logTo(w io.Writer, verbose bool) {
-	level := slog.LevelInfo
-	if verbose {
-		level = slog.LevelDebug
-	}
-	handler := slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})
+func logTo(w io.Writer) {
+	handler := slog.NewTextHandler(w, nil)
 	slog.SetDefault(slog.New(handler))
 	klog.SetSlogLogger(slog.New(handler))
 	crlog.SetLogger(logr.FromSlogHandler(handler))

@@ -40,6 +40,9 @@ func runDiff(ctx context.Context, args []string, p process) error {
 	}
 	fleet, err := s.run(ctx, client.NewDryRunClient(s.client), options)
 	if err == nil && fleet.Total == 0 && len(fleet.Caches) == 0 && !fleet.Interrupted {
+		if options.Manifests != nil {
+			return errNoCaches(none)
+		}
 		s.console.say("No ClusteredCaches found in " + none + ".")
 	}
 	return s.write(fleet, true, exitAfterDiff(ctx, fleet, err))
@@ -62,6 +65,12 @@ func sources(files []string) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// errNoCaches: files without a ClusteredCache are most likely the wrong files,
+// and a pipeline should not pass because of that.
+func errNoCaches(sources string) error {
+	return fmt.Errorf("no ClusteredCaches found in %s", sources)
 }
 
 // sayManifests says what of the manifests is not looked at: nobody should take

@@ -199,10 +199,10 @@ func TestDiffFiles(t *testing.T) {
 func TestDiffOfNothing(t *testing.T) {
 	s := newStage(fleet(0))
 	s.stdin = strings.NewReader("apiVersion: v1\nkind: Pod\nmetadata: {name: s}\n")
-	if status := s.run(t.Context(), "diff", "-f", "-"); status != exitDone {
+	if status := s.run(t.Context(), "diff", "-f", "-"); status != exitUsage {
 		t.Errorf("exit status %d", status)
 	}
-	expect(t, "stderr", s.err.String(), "Skipped 1 object of another kind: 1 Pod.\n", "No ClusteredCaches found in standard input.\n")
+	expect(t, "stderr", s.err.String(), "Skipped 1 object of another kind: 1 Pod.\n", "clusteredcache: no ClusteredCaches found in standard input\n")
 }
 
 // Several reports at once; colours and -v reach those that have them.
@@ -259,7 +259,7 @@ func TestRender(t *testing.T) {
 	if want := document("w") + "---\n" + document("x") + "---\n" + document("z"); s.out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &s.out, want)
 	}
-	want := "clusteredcache: shop/b: f.yaml: one\\n\\x1b[2J\nclusteredcache: shop/b: f.yaml: two\n1 of 3 ClusteredCaches cannot be rendered, or not in full: "
+	want := "clusteredcache: shop/b: f.yaml: one\\n\\x1b[2J\nclusteredcache: shop/b: f.yaml: two\n1 of 3 ClusteredCaches cannot be rendered, or not in full.\n"
 	if !strings.HasPrefix(s.err.String(), want) || strings.Count(s.err.String(), "\n") != 3 {
 		t.Errorf("stderr %q", &s.err)
 	}

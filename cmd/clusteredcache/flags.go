@@ -173,7 +173,7 @@ func newReconcileFlags() *reconcileFlags {
 	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
 	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")
-	o.bindRest("Report status writes and the number of requests; log more")
+	o.bindRest("Report status writes and the number of requests")
 	return o
 }
 
@@ -202,7 +202,7 @@ func newDiffFlags() *diffFlags {
 	o := &diffFlags{passFlags: newPassFlags("diff")}
 	o.bindScope()
 	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Show what would be if the manifests in `FILE` were applied: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
-	o.bindRest("Show created objects in full and the number of requests; log more")
+	o.bindRest("Show created objects in full and the number of requests")
 	return o
 }
 

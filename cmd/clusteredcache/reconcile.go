@@ -77,7 +77,9 @@ func (r *reconciling) confirm(ctx context.Context) (bool, error) {
 	_ = report.Text(r.console, fleet, report.TextOptions{Preview: true, Color: r.colorful(r.stderr)})
 	yes, err := r.question(ctx, "Apply? [y/N] ")
 	if err == nil && !yes {
+		// Not a success: what comes after && counts on the caches being done.
 		r.console.say("Nothing was changed.")
+		return false, statusError(exitIncomplete)
 	}
 	return yes, err
 }
@@ -119,7 +121,7 @@ Exit status:
   2         the command line or the configuration cannot be used
   3         some ClusteredCaches failed or are stalled, the others are done
   4         --wait ended before everything settled
-  5         the pass could not run or was cut short
+  5         the pass could not run or was cut short, or you answered no
   130, 143  SIGINT, SIGTERM: stopped at a step boundary
 
 Flags:

@@ -225,7 +225,11 @@ func TestQuestion(t *testing.T) {
 				s.atTerminal(tc.typed)
 			}
 			args := append([]string{"reconcile", "--color=never"}, strings.Fields(tc.args)...)
-			if status := s.run(t.Context(), args...); status != exitDone {
+			wantStatus := exitDone
+			if strings.Contains(tc.want, refused) {
+				wantStatus = exitIncomplete
+			}
+			if status := s.run(t.Context(), args...); status != wantStatus {
 				t.Errorf("exit status %d: %s", status, &s.err)
 			}
 			if len(s.dryRun) != len(tc.wantDry) || s.dryRun[0] != tc.wantDry[0] {

@@ -27,7 +27,7 @@ type session struct {
 func newSession(flags *passFlags, p process) (*session, error) {
 	s := &session{process: p, flags: flags, counter: &kube.Counter{}}
 	s.console = &console{w: p.stderr, terminal: p.isTerminal(p.stderr) && p.getenv("TERM") != "dumb"}
-	logTo(s.console, flags.verbose)
+	logTo(s.console)
 	var err error
 	if s.target, err = p.load(flags.connection); err != nil {
 		return nil, err

@@ -24,15 +24,15 @@ type children struct {
 
 func (r *Reader) children(ns string) children {
 	services := func(component string) *stream[*corev1.Service] {
-		return childStream(r.client, childrenOf{ns, component}, &corev1.ServiceList{},
+		return childStream(r.client, listed{ns, component}, &corev1.ServiceList{},
 			func(l *corev1.ServiceList) []*corev1.Service { return pointers(l.Items) })
 	}
 	return children{
-		statefulSets: childStream(r.client, childrenOf{ns, ""}, &appsv1.StatefulSetList{},
+		statefulSets: childStream(r.client, listed{ns, ""}, &appsv1.StatefulSetList{},
 			func(l *appsv1.StatefulSetList) []*appsv1.StatefulSet { return pointers(l.Items) }),
 		clients: services(v1.ComponentClient),
 		nodes:   services(v1.ComponentNodes),
-		budgets: childStream(r.client, childrenOf{ns, ""}, &policyv1.PodDisruptionBudgetList{},
+		budgets: childStream(r.client, listed{ns, ""}, &policyv1.PodDisruptionBudgetList{},
 			func(l *policyv1.PodDisruptionBudgetList) []*policyv1.PodDisruptionBudget { return pointers(l.Items) }),
 	}
 }
@@ -59,14 +59,14 @@ func pointers[T any](items []T) []*T {
 	return p
 }
 
-// childrenOf says which objects of a kind are children.
-type childrenOf struct {
+// listed says which objects of a kind are children.
+type listed struct {
 	namespace string // "": all
 	component string // of Services
 }
 
 // childStream streams one kind of child.
-func childStream[T client.Object, L client.ObjectList](c client.Reader, of childrenOf, list L, items func(L) []T) *stream[T] {
+func childStream[T client.Object, L client.ObjectList](c client.Reader, of listed, list L, items func(L) []T) *stream[T] {
 	match := client.MatchingLabels{v1.ManagedByLabel: v1.ManagedByValue}
 	if of.component != "" {
 		match[v1.ComponentLabel] = of.component

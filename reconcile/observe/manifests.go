@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -197,6 +198,12 @@ func (m *Manifests) addCache(manifest Manifest, key types.NamespacedName, raw []
 // decodeStrictly refuses what a server that validates fields strictly would.
 func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	strict, err := kjson.UnmarshalStrict(raw, cache)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		err = fmt.Errorf("%s: is a %s and must be a %s", wrong.Field, wrong.Value, wrong.Type)
+		if wrong.Type.Kind() == reflect.String {
+			err = fmt.Errorf("%w: put it in quotes", err)
+		}
+	}
 	if err == nil && len(strict) > 0 {
 		texts := make([]string, 0, len(strict))
 		for _, e := range strict {
