@@ -58,12 +58,12 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed {
 		l.pending[key] = time.Now().Add(interval(r.Plan))
 	}
-	earlier, known := l.reports[key]
+	before, known := l.reports[key]
 	switch {
 	case known:
 		// What earlier passes of this run did stays said.
-		r.Outcomes = append(succeeded(earlier.Outcomes), r.Outcomes...)
-		r.StatusWritten = r.StatusWritten || earlier.StatusWritten
+		r.Outcomes = append(earlier(before.Outcomes, nil), r.Outcomes...)
+		r.StatusWritten = r.StatusWritten || before.StatusWritten
 		l.reports[key] = r
 	case nothingToSay(r):
 		l.plain++

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,7 +128,7 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	}
 	report.Plan, report.Edit = plan.For(in), in.Edit
 	done, err := r.writer.Execute(ctx, in, report.Plan)
-	report.Outcomes = append(succeeded(report.Outcomes), done.Outcomes...)
+	report.Outcomes = append(earlier(report.Outcomes, done.Outcomes), done.Outcomes...)
 	if err != nil {
 		return err
 	}
@@ -149,16 +150,15 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	return err
 }
 
-// succeeded keeps what an earlier round has done: it is part of the report of
-// this pass, its failures are tried again.
-func succeeded(outcomes []plan.Outcome) []plan.Outcome {
-	var kept []plan.Outcome
-	for _, o := range outcomes {
-		if o.Result != plan.Failed {
-			kept = append(kept, o)
-		}
-	}
-	return kept
+// earlier keeps of the outcomes of earlier rounds what is still to be said:
+// not a failure, which was tried again, and not what a later round says anew
+// (in a dry run it does everything again).
+func earlier(outcomes, later []plan.Outcome) []plan.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o plan.Outcome) bool {
+		return o.Result == plan.Failed || slices.ContainsFunc(later, func(l plan.Outcome) bool {
+			return l.Step.Action == o.Step.Action && l.Step.Target == o.Step.Target
+		})
+	})
 }
 
 // passing tells a report whose only failures may be gone at the next try.

@@ -162,9 +162,21 @@ func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Ou
 		return plan.Outcome{}, err
 	}
 	if reason := w.estimate(err); reason != "" {
-		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: reason}, nil
+		return w.estimated(ctx, s, reason)
 	}
 	return plan.Outcome{Step: s, Result: plan.Failed, Err: err, Rejected: rejected(err)}, nil
+}
+
+// estimated is the outcome of a step that could not be tried. The conflict by
+// which a create finds an object that is in its way is made up for by a look.
+func (w *Writer) estimated(ctx context.Context, s plan.Step, reason string) (plan.Outcome, error) {
+	if s.Action == plan.ActionCreate {
+		key := client.ObjectKey{Namespace: s.Target.Namespace, Name: s.Target.Name}
+		if err := w.client.Get(ctx, key, newObject(s.Target.Kind)); err == nil {
+			return plan.Outcome{}, ErrStale
+		}
+	}
+	return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: reason}, nil
 }
 
 func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {

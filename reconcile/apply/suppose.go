@@ -25,13 +25,19 @@ type Supposed struct {
 
 // Suppose asks the API server what it would store for a manifest: always as a
 // dry run, whatever the client. stored is the cache as it is, nil for a new
-// one. Spec, labels and annotations are the manifest's, as a whole. The error
+// one. Spec, labels and annotations are the manifest's, as a whole, but for a
+// size that it leaves out. The error
 // is ErrRefused, ErrStale, or one that speaks of the API server.
 func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCache) (Supposed, error) {
 	local := manifest.DeepCopy()
 	if stored != nil {
 		local = stored.DeepCopy()
 		local.Labels, local.Annotations, local.Spec = manifest.Labels, manifest.Annotations, *manifest.Spec.DeepCopy()
+		if manifest.Spec.Size == 0 {
+			// Left out, it belongs to an autoscaler, and no tool that applies the
+			// manifest takes it away.
+			local.Spec.Size = stored.Spec.Size
+		}
 	}
 	asked := local.DeepCopy()
 	var err error

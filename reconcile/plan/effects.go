@@ -115,6 +115,8 @@ func keysOfRestarted(in Input, live *appsv1.StatefulSet, restarted int) string {
 	switch {
 	case in.Cache.Spec.Storage != nil || liveStorage(live) != nil:
 		return "what the nodes keep on their volumes stays"
+	case nodes == 1:
+		return "the restart loses all keys"
 	case restarted >= nodes:
 		return fmt.Sprintf("each restart loses the keys of one node, about %s of all; in the end all are lost", share(1, nodes))
 	}

@@ -80,7 +80,7 @@ func nameConflict(in Input, c child) (Hold, bool) {
 	case owner != nil && formerOwner(c.live, in.Cache) == nil:
 		hold.Message = fmt.Sprintf("%s exists and is controlled by %s %s: delete it or rename the cache", c.ref, owner.Kind, owner.Name)
 	case !mayAdopt(in, c):
-		hold.Message = fmt.Sprintf("%s exists and nobody controls it: delete it, or let this cache take it over with: kubectl -n %s annotate %s %s %s=%s",
+		hold.Message = fmt.Sprintf("%s exists and nobody controls it: delete it, or let this cache take it over with: kubectl -n %s annotate --overwrite %s %s %s=%s",
 			c.ref, c.ref.Namespace, lower(c.ref.Kind), c.ref.Name, v1.AdoptByAnnotation, in.Cache.Name)
 	default:
 		return Hold{}, false

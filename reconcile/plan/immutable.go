@@ -38,9 +38,19 @@ func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
 	return cache, []Hold{{
 		Gate: "immutable", Class: Blocked, Reason: v1.ReasonImmutableField,
 		Target: Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name},
-		Message: fmt.Sprintf("%s cannot change from %s to %s on an existing StatefulSet: set it back, or replace the StatefulSet and keep its nodes with: kubectl -n %s delete statefulset %s --cascade=orphan (existing claims stay as they are)",
-			path, from, to, sts.Namespace, sts.Name),
+		Message: fmt.Sprintf("%s cannot change from %s to %s on an existing StatefulSet: set it back, or %s",
+			path, from, to, wayOut(path, sts)),
 	}}
+}
+
+// wayOut names the command that lets the next pass make the StatefulSet anew.
+// Running nodes can stay when they have the same volumes afterwards.
+func wayOut(path string, sts *appsv1.StatefulSet) string {
+	command := fmt.Sprintf("kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
+	if path == "spec.storage" {
+		return "replace the StatefulSet with all its nodes (they restart at the same time, empty) with: " + command
+	}
+	return "replace the StatefulSet and keep its nodes and claims as they are with: " + command + " --cascade=orphan"
 }
 
 func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {

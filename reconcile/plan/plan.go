@@ -93,7 +93,7 @@ func (p *Plan) add(in Input, c child) {
 		}
 	}
 	if c.live == nil {
-		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent, Reason: "missing"})
+		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent})
 		return
 	}
 	p.Holds = append(p.Holds, keepImmutable(c)...)
@@ -111,6 +111,11 @@ func (p *Plan) add(in Input, c child) {
 func reason(in Input, c child, changes []Change) string {
 	if !isControlledBy(c.live, in.Cache) {
 		return "taken over by annotation " + v1.AdoptByAnnotation
+	}
+	for _, change := range changes {
+		if strings.HasSuffix(change.Path, `["`+v1.ConfigHashAnnotation+`"]`) && change.From != "" && change.To != "" {
+			return fmt.Sprintf("content of ConfigMap %s/%s changed", in.Cache.Namespace, in.Cache.Spec.Config.Name)
+		}
 	}
 	if len(changes) == 1 {
 		return changes[0].Path + " differs"

@@ -22,7 +22,11 @@ func TestScenarios(t *testing.T) {
 func prose(p plan.Plan) []byte {
 	var b bytes.Buffer
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "%s %s: %s\n", s.Action, s.Target, s.Reason)
+		fmt.Fprintf(&b, "%s %s", s.Action, s.Target)
+		if s.Reason != "" {
+			fmt.Fprintf(&b, ": %s", s.Reason)
+		}
+		fmt.Fprintln(&b)
 		for _, e := range s.Effects {
 			fmt.Fprintf(&b, "  > %s\n", e)
 		}

@@ -81,7 +81,8 @@ const (
 type Step struct {
 	Action Action
 	Target Ref
-	// Reason is one clause for people: "missing", "spec.replicas differs".
+	// Reason is one clause for people, such as "spec.replicas differs"; empty for
+	// a create: there is no object.
 	Reason string
 	// Intent is what to apply (create, change); nil otherwise.
 	Intent runtime.ApplyConfiguration

@@ -63,7 +63,7 @@ func (v view) items(r plan.Report) []item {
 // edit shows what a manifest changes. Our manager owns nothing of a spec: the
 // mask is that of an object of which nothing is ours.
 func (v view) edit(r plan.Report) item {
-	i := item{mark: "~", name: OneLine(cacheOf(r).Kind + " " + r.Name)}
+	i := item{mark: "~", name: OneLine(cacheOf(r).String())}
 	if r.Edit.New {
 		i.mark = "+"
 	}

@@ -110,7 +110,11 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.
 	}
 	for _, class := range []plan.Class{plan.Blocked, plan.Waiting} {
 		if held := holdsOf(p, class); len(held) > 0 {
-			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: holdMessage(held)}
+			message := holdMessage(held)
+			if n.exists && !n.rolledOut() {
+				message += "; " + n.sentence() // what is not held goes on
+			}
+			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
 		}
 	}
 	switch {
