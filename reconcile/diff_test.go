@@ -305,6 +305,8 @@ func TestDroppedByTheServerIsNoChange(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) {
 		c.Spec.PodTemplate = raw(droppedField)
+		c.Spec.Engine, c.Spec.Image = v1.EngineCustom, "example.com/cache"
+		c.Spec.Storage = &v1.StorageSpec{Size: quantity("1Gi")}
 	})
 	settle(t, ns)
 	for what, f := range map[string]report.Fleet{"diff": diff(t, env, ns), "reconcile": pass(t, ns)} {

@@ -149,6 +149,11 @@ func bare(o plan.Object) plan.Object {
 		fields[i].Time = nil
 	}
 	c.SetManagedFields(fields)
+	if sts, ok := c.(*appsv1.StatefulSet); ok {
+		for i := range sts.Spec.VolumeClaimTemplates {
+			sts.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{} // protobuf leaves it out
+		}
+	}
 	return c
 }
 
