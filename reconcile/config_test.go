@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
@@ -50,6 +51,9 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonConfigMapNotFound)
+	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
+	pass(t, ns)
+	get(t, ns, "cache", &policyv1.PodDisruptionBudget{}) // the nodes are still three
 	if third := get(t, ns, "cache", &appsv1.StatefulSet{}).Status.UpdateRevision; third != second {
 		t.Error("a rollout without the ConfigMap")
 	}

@@ -107,6 +107,24 @@ func TestDeletedBeforeTheFirstPass(t *testing.T) {
 	patch(t, got, `{"metadata":{"finalizers":null}}`)
 }
 
+// Our finalizer goes, alone: others stay, whatever their place (input B07).
+func TestReleaseKeepsOtherFinalizers(t *testing.T) {
+	ns := env.Namespace(t)
+	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
+		c.Finalizers = []string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}
+	})
+	pass(t, ns)
+	if err := env.Client.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, pass(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	got := get(t, ns, "cache", &v1.ClusteredCache{})
+	if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, got.Finalizers); d != "" {
+		t.Error(d)
+	}
+	patch(t, got, `{"metadata":{"finalizers":null}}`)
+}
+
 // A suspended cache is left as it is; being deleted it keeps its finalizer.
 func TestSuspend(t *testing.T) {
 	ns := env.Namespace(t)

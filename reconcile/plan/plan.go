@@ -81,7 +81,7 @@ func finalize(in Input) []Step {
 // add plans one child: withheld, created, changed, deleted or left alone.
 func (p *Plan) add(in Input, c child) {
 	if c.intent == nil && c.err == nil {
-		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil {
+		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil && !p.keepsNodes(in) {
 			p.Steps = append(p.Steps, Step{Action: ActionDelete, Target: c.ref, Live: c.live, Reason: c.unwanted})
 		}
 		return
@@ -105,6 +105,15 @@ func (p *Plan) add(in Input, c child) {
 	p.Steps = append(p.Steps, Step{
 		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
 		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),
+	})
+}
+
+// keepsNodes: a StatefulSet that is held keeps its nodes for now, whatever the
+// spec says, and with them what protects them.
+func (p *Plan) keepsNodes(in Input) bool {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	return sts != nil && *sts.Spec.Replicas > 1 && slices.ContainsFunc(p.Holds, func(h Hold) bool {
+		return h.Target.Kind == "StatefulSet" && h.Gate != "immutable"
 	})
 }
 
