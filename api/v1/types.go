@@ -128,6 +128,7 @@ type StorageSpec struct {
 type ConfigReference struct {
 	// name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }

@@ -1,8 +1,12 @@
 package v1
 
 import (
+	"math"
 	"regexp"
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Messages of the rules that the API server enforces on a ClusteredCache. The
@@ -14,6 +18,7 @@ const (
 	MessageStorage      = "storage needs engine Custom: memcached keeps nothing on disk"
 	MessageImageMissing = "image is required with engine Custom"
 	MessageSize         = "should be greater than or equal to 1"
+	MessageQuantity     = "is not an amount that a machine can have"
 	MessageSizeMaximum  = "should be less than or equal to 1000"
 )
 
@@ -60,6 +65,22 @@ func ValidateSpec(s *ClusteredCacheSpec) string {
 		return "spec.image: " + MessageImageMissing
 	case s.Engine != EngineCustom && s.Storage != nil:
 		return "spec.storage: " + MessageStorage
+	case s.Storage != nil && isAbsurd(s.Storage.Size):
+		return "spec.storage.size: " + MessageQuantity
+	}
+	for _, list := range []corev1.ResourceList{s.Resources.Limits, s.Resources.Requests} {
+		for _, q := range list {
+			if isAbsurd(q) {
+				return "spec.resources: " + MessageQuantity
+			}
+		}
 	}
 	return ""
+}
+
+// isAbsurd tells quantities beyond 64 bits. With an exponent of millions their
+// exact arithmetic, a mere comparison even, takes minutes and gigabytes.
+func isAbsurd(q resource.Quantity) bool {
+	f := math.Abs(q.AsApproximateFloat64())
+	return f >= math.MaxInt64 || f > 0 && f < 1e-9
 }
