@@ -102,6 +102,9 @@ func (w *walker) entries(want, live reflect.Value) {
 }
 
 func (w *walker) items(keys []keyField, want, live reflect.Value) {
+	if !sameOrder(keys, want, live) {
+		w.differs(w.path, want, live)
+	}
 	for i := range want.Len() {
 		item := follow(want.Index(i))
 		w.path = append(w.path, pathElement{keys: keys, item: item})
@@ -118,6 +121,29 @@ func (w *walker) items(keys []keyField, want, live reflect.Value) {
 		}
 		w.path = w.path[:len(w.path)-1]
 	}
+}
+
+// sameOrder: variables refer to those before them, and init containers run in
+// turn. Items of others may stand in between.
+func sameOrder(keys []keyField, want, live reflect.Value) bool {
+	if !live.IsValid() {
+		return true
+	}
+	last := -1
+	for i := range want.Len() {
+		item := follow(want.Index(i))
+		for j := range live.Len() {
+			if compareKeys(keys, item, follow(live.Index(j))) != 0 {
+				continue
+			}
+			if j < last {
+				return false
+			}
+			last = j
+			break
+		}
+	}
+	return true
 }
 
 func findItem(keys []keyField, item, list reflect.Value) reflect.Value {

@@ -28,7 +28,7 @@ func Compare(intent runtime.ApplyConfiguration, live Object, subresource string)
 	set := fieldSet(intent)
 	entry := OurEntry(live, subresource)
 	owned := entry != nil && bytes.Equal(entry.FieldsV1.GetRawBytes(), set)
-	d := diff{live: live, managers: live.GetManagedFields()}
+	d := diff{intent: intent, live: live, managers: live.GetManagedFields()}
 	w := walker{differs: d.value}
 	w.root(intent, live)
 	if owned && len(d.changes) == 0 {
@@ -58,6 +58,7 @@ func isOurs(e metav1.ManagedFieldsEntry) bool {
 
 // diff collects Changes; it is the slow path, taken only for objects that differ.
 type diff struct {
+	intent   runtime.ApplyConfiguration
 	live     Object
 	managers []metav1.ManagedFieldsEntry
 	sets     []*fieldpath.Set // of managers, parsed when first needed
@@ -86,8 +87,14 @@ func (d *diff) ownership(want []byte, entry *metav1.ManagedFieldsEntry) {
 	}
 	wanted.Difference(ours).Leaves().Iterate(func(p fieldpath.Path) {
 		if !d.reported(p) {
-			v := d.liveJSON(p)
-			d.changes = append(d.changes, Change{Path: pathString(p), From: v, To: v, By: d.owners(p)})
+			c := Change{Path: pathString(p), From: d.liveJSON(p), By: d.owners(p)}
+			c.To = c.From
+			if c.From == "" {
+				// Absent and zero are one in a typed object, and two to the server:
+				// a default may have taken the place of our false.
+				c.To = valueAt(d.intent, p)
+			}
+			d.changes = append(d.changes, c)
 		}
 	})
 	surplus := ours.Difference(wanted)
@@ -171,6 +178,16 @@ func (d *diff) liveJSON(p fieldpath.Path) string {
 	}
 	raw, _ := json.Marshal(v) // came from JSON
 	return string(raw)
+}
+
+// valueAt is the value at p in an apply configuration as compact JSON.
+func valueAt(intent runtime.ApplyConfiguration, p fieldpath.Path) string {
+	d := diff{}
+	raw, err := json.Marshal(intent)
+	if err != nil || json.Unmarshal(raw, &d.tree) != nil {
+		return ""
+	}
+	return d.liveJSON(p)
 }
 
 func lookUp(v any, e fieldpath.PathElement) any {
