@@ -49,6 +49,7 @@ var ordinary = []string{
 	`{"spec":{"containers":[{"name":"cache","ports":[{"containerPort":9150}]}]}}`,
 	`{"spec":{"containers":[{"name":"cache","ports":[{"name":"dns","containerPort":53,"protocol":"UDP"},{"name":"dns-tcp","containerPort":53,"protocol":"TCP"}]}]}}`,
 	`{"spec":{"containers":[{"name":"cache","ports":[{"containerPort":9150,"hostPort":0,"hostIP":""}]}]}}`,
+	`{"spec":{"containers":[{"name":"cache","ports":[{"containerPort":9,"protocol":""}]}]}}`,
 	`{"spec":{"containers":[{"name":"side","image":"x"}]}}`,
 	`{"spec":{"containers":[{"name":"side","image":"x","ports":[{"containerPort":9150,"name":"metrics"}]},{"name":"another","image":"y:latest"}]}}`,
 	`{"spec":{"initContainers":[{"name":"first","image":"x"},{"name":"second","image":"y","restartPolicy":"Always"}]}}`,

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/plan"
@@ -136,19 +138,31 @@ func body(intent runtime.ApplyConfiguration, uid types.UID, version string) (*un
 
 // unchanged compares content, not resourceVersions: a dry run never moves one.
 func unchanged(before, after plan.Object) bool {
-	a, b := bare(before), bare(after)
-	return equality.Semantic.DeepEqual(a, b)
+	return sameOwners(before.GetManagedFields(), after.GetManagedFields()) && equality.Semantic.DeepEqual(bare(before), bare(after))
+}
+
+// sameOwners compares who owns what, not when and in which order it is written.
+func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		x, y := &fieldpath.Set{}, &fieldpath.Set{}
+		if a[i].Manager != b[i].Manager || a[i].Operation != b[i].Operation || a[i].Subresource != b[i].Subresource ||
+			a[i].FieldsV1 == nil || b[i].FieldsV1 == nil ||
+			x.FromJSON(bytes.NewReader(a[i].FieldsV1.GetRawBytes())) != nil ||
+			y.FromJSON(bytes.NewReader(b[i].FieldsV1.GetRawBytes())) != nil || !x.Equals(y) {
+			return false
+		}
+	}
+	return true
 }
 
 func bare(o plan.Object) plan.Object {
 	c := o.DeepCopyObject().(plan.Object)
 	c.SetResourceVersion("")
 	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // lists leave it out
-	fields := c.GetManagedFields()
-	for i := range fields {
-		fields[i].Time = nil
-	}
-	c.SetManagedFields(fields)
+	c.SetManagedFields(nil)
 	if sts, ok := c.(*appsv1.StatefulSet); ok {
 		for i := range sts.Spec.VolumeClaimTemplates {
 			sts.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{} // protobuf leaves it out

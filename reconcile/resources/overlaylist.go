@@ -113,6 +113,9 @@ func (p place) keyOf(item place, value any) (key string, keyed bool, err error) 
 		if part == nil {
 			part = keyDefaults[name]
 		}
+		if part == "" && keyDefaults[name] != nil {
+			part = keyDefaults[name] // the server takes the empty string as left out
+		}
 		if part == nil {
 			return "", false, item.fault(name + " is missing: it says which item is meant")
 		}

@@ -16,7 +16,7 @@ import (
 func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error {
 	isOwn := func(p corev1ac.ContainerPortApplyConfiguration) bool {
 		return p.ContainerPort != nil && *p.ContainerPort == port &&
-			(p.Protocol == nil || *p.Protocol == corev1.ProtocolTCP)
+			(p.Protocol == nil || *p.Protocol == "" || *p.Protocol == corev1.ProtocolTCP)
 	}
 	isNamed := func(p corev1ac.ContainerPortApplyConfiguration) bool {
 		return p.Name != nil && *p.Name == portName
@@ -47,7 +47,7 @@ func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error 
 func defaultProtocols(containers []corev1ac.ContainerApplyConfiguration) {
 	for c := range containers {
 		for p := range containers[c].Ports {
-			if port := &containers[c].Ports[p]; port.Protocol == nil {
+			if port := &containers[c].Ports[p]; port.Protocol == nil || *port.Protocol == "" {
 				port.WithProtocol(corev1.ProtocolTCP)
 			}
 		}

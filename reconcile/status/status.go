@@ -49,7 +49,7 @@ func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.Cluste
 		s.WithCurrentVersion(version)
 	}
 	if sts != nil {
-		s.WithNodes(resources.Nodes(in.Cache, *sts.Spec.Replicas)...)
+		s.WithNodes(resources.Nodes(in.Cache, min(*sts.Spec.Replicas, v1.MaxSize))...) // by hand it may be any number
 	}
 	return cachev1ac.ClusteredCache(in.Cache.Name, in.Cache.Namespace).WithStatus(s), verdict
 }
