@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,6 +115,11 @@ func TestReadManifests(t *testing.T) {
 		if _, err := observe.ReadManifests([]string{path}, nil, "shop"); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	one := `{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","metadata":{"name":"%s"},"spec":{"version":"1"}}`
+	m, err = observe.ReadManifests([]string{"-"}, strings.NewReader(fmt.Sprintf(one+"\n"+one, "a", "b")), "shop")
+	if err != nil || len(m.Caches) != 2 {
+		t.Errorf("JSON objects one after the other: %+v, %v", m, err)
 	}
 	for _, junk := range []string{"a: [", "just text", "kind: 3", "{}"} {
 		if _, err := observe.ReadManifests([]string{"-"}, strings.NewReader(junk), "shop"); err == nil {

@@ -124,9 +124,27 @@ func (m *Manifests) read(source string, r io.Reader, namespace string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", source, err)
 		}
-		if err := m.add(source, document, namespace); err != nil {
-			return fmt.Errorf("%s, document %d: %w", source, n, err)
+		for _, object := range objects(document) {
+			if err := m.add(source, object, namespace); err != nil {
+				return fmt.Errorf("%s, document %d: %w", source, n, err)
+			}
 		}
+	}
+}
+
+// objects takes JSON objects apart that follow each other without a separator;
+// a YAML reader would see the first alone. Anything else is one object.
+func objects(document []byte) [][]byte {
+	var list [][]byte
+	for decoder := json.NewDecoder(bytes.NewReader(document)); ; {
+		var object json.RawMessage
+		switch err := decoder.Decode(&object); {
+		case errors.Is(err, io.EOF) && len(list) > 1:
+			return list
+		case err != nil:
+			return [][]byte{document}
+		}
+		list = append(list, object)
 	}
 }
 
