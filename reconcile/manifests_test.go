@@ -24,7 +24,7 @@ func TestDiffOfManifests(t *testing.T) {
 apiVersion: cache.example.com/v1
 kind: ClusteredCache
 metadata: {name: old}
-spec: {version: 1.6.39, size: 3}
+spec: {version: 1.6.39} # no size: whoever scales the cache keeps it
 ---
 apiVersion: cache.example.com/v1
 kind: ClusteredCache

@@ -1,0 +1,30 @@
+package v1
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Exponents of millions are refused, and at once: exact arithmetic with them
+// would go on for minutes.
+func TestAbsurdQuantities(t *testing.T) {
+	for _, amount := range []string{"1e2147483640", "1e100000000", "-1e100000000"} {
+		q := resource.MustParse(amount)
+		storage := ClusteredCacheSpec{Version: "1", Size: 1, Engine: EngineCustom, Image: "x", Storage: &StorageSpec{Size: q}}
+		limit := ClusteredCacheSpec{Version: "1", Size: 1, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": q}}}
+		for name, spec := range map[string]*ClusteredCacheSpec{"storage": &storage, "limit": &limit} {
+			if says := ValidateSpec(spec); says == "" {
+				t.Errorf("%s: %s is taken", name, amount)
+			}
+		}
+	}
+	for _, amount := range []string{"0", "1n", "100m", "0.5", "1Gi", "1024Mi", "4Ei"} {
+		q := resource.MustParse(amount)
+		spec := ClusteredCacheSpec{Version: "1", Size: 1, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": q}}}
+		if says := ValidateSpec(&spec); says != "" {
+			t.Errorf("%s: %s", amount, says)
+		}
+	}
+}
