@@ -50,3 +50,27 @@ func TestOrderOfListsIsKept(t *testing.T) {
 	}
 	want("swapped by hand", "B")
 }
+
+// A field of ours that is false and is removed has the server's default in its
+// place, and the typed object does not show it. It is set back, and announced
+// as the change of the template that it is.
+func TestARemovedFalseIsAnnounced(t *testing.T) {
+	env := frozen(t)
+	ns := env.Namespace(t)
+	if err := env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}); err != nil {
+		t.Fatal(err)
+	}
+	passOn(t, env, ns)
+	sts := &appsv1.StatefulSet{ObjectMeta: meta(ns, "cache")}
+	remove := `[{"op":"remove","path":"/spec/template/spec/automountServiceAccountToken"}]`
+	if err := env.Client.Patch(t.Context(), sts, client.RawPatch("application/json-patch+json", []byte(remove)), client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+	got := changesOf(diff(t, env, ns), "cache", "StatefulSet")
+	if len(got) != 1 || got[0].Path != "spec.template.spec.automountServiceAccountToken" || got[0].From != "" || got[0].To != "false" {
+		t.Errorf("%+v", got)
+	}
+	if got := changesOf(passOn(t, env, ns), "cache", "StatefulSet"); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
