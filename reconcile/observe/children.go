@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
@@ -35,6 +36,22 @@ func (r *Reader) children(ns string) children {
 		budgets: childStream(r.client, listed{ns, ""}, &policyv1.PodDisruptionBudgetList{},
 			func(l *policyv1.PodDisruptionBudgetList) []*policyv1.PodDisruptionBudget { return pointers(l.Items) }),
 	}
+}
+
+// begin sends for the first page of each, all at the same time.
+func (c children) begin(ctx context.Context) {
+	c.statefulSets.begin(ctx)
+	c.clients.begin(ctx)
+	c.nodes.begin(ctx)
+	c.budgets.begin(ctx)
+}
+
+// stop waits for the pages on their way, whose context must have ended.
+func (c children) stop() {
+	c.statefulSets.stop()
+	c.clients.stop()
+	c.nodes.stop()
+	c.budgets.stop()
 }
 
 func (c children) of(ctx context.Context, key string) (live plan.Live, err error) {
@@ -65,28 +82,35 @@ type listed struct {
 	component string // of Services
 }
 
+// protobufList is a list of a built-in kind; Size is what it takes on the wire.
+type protobufList interface {
+	client.ObjectList
+	Size() int
+}
+
 // childStream streams one kind of child.
-func childStream[T client.Object, L client.ObjectList](c client.Reader, of listed, list L, items func(L) []T) *stream[T] {
+func childStream[T client.Object, L protobufList](c client.Reader, of listed, list L, items func(L) []T) *stream[T] {
 	match := client.MatchingLabels{v1.ManagedByLabel: v1.ManagedByValue}
 	if of.component != "" {
 		match[v1.ComponentLabel] = of.component
 	}
-	return &stream[T]{what: fmt.Sprintf("%T", list), page: func(ctx context.Context, token string) ([]entry[T], string, error) {
-		page := list.DeepCopyObject().(L)
-		next, err := listPage(ctx, c, page, client.InNamespace(of.namespace), match, client.Continue(token))
+	return newStream(fmt.Sprintf("%T", list), func(ctx context.Context, token string, limit int64) (page[T], error) {
+		answer := list.DeepCopyObject().(L)
+		err := c.List(ctx, answer, client.InNamespace(of.namespace), match, client.Continue(token), client.Limit(limit))
 		if err != nil {
-			return nil, "", err
+			return page[T]{}, err
 		}
-		var entries []entry[T]
-		for _, o := range items(page) {
+		objects := items(answer)
+		p := page[T]{next: answer.GetContinue(), objects: len(objects), bytes: answer.Size()}
+		for _, o := range objects {
 			name, ok := o.GetName(), true
 			if of.component == v1.ComponentNodes {
 				name, ok = strings.CutPrefix(name, v1.NodesServicePrefix)
 			}
 			if ok {
-				entries = append(entries, entry[T]{key: o.GetNamespace() + "/" + name, object: o})
+				p.add(types.NamespacedName{Namespace: o.GetNamespace(), Name: name}, o)
 			}
 		}
-		return entries, next, nil
-	}}
+		return p, nil
+	})
 }

@@ -5,10 +5,11 @@
 // by byte, so caches and each kind of child are joined as streams:
 //
 //	caches        a ──── b ──── c ────
-//	StatefulSets  a ──── b ───────────      memory: one page of each,
+//	StatefulSets  a ──── b ───────────      memory: two pages of each,
 //	Services      a ──────────── c ────     whatever the size of the fleet
 //	...
 //
-// A cache is listed before its children are, so a child may be newer than the
-// cache that goes with it; whoever writes confirms the cache first.
+// The next page of each is on its way while one is worked on. So a child may be
+// newer or older than the cache that goes with it; whoever writes confirms the
+// cache first, and binds the write to the child that was seen.
 package observe

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -84,8 +85,13 @@ func (r *Reader) named(ctx context.Context, scope Scope, now time.Time, yield fu
 // join merges the streams of one namespace ("": all). It returns false when
 // yield did.
 func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(Item) bool) (bool, error) {
-	caches := r.caches(ns, scope)
-	children := r.children(ns)
+	caches, children := r.caches(ns, scope), r.children(ns)
+	ctx, end := context.WithCancel(ctx)
+	defer func() {
+		end()
+		caches.stop()
+		children.stop()
+	}()
 	for {
 		e, ok, err := caches.peek(ctx)
 		if err != nil || !ok {
@@ -93,7 +99,11 @@ func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(It
 		}
 		caches.take()
 		item := e.object
+		if !scope.Shard.Has(item.Key) {
+			continue
+		}
 		if item.Err == nil {
+			children.begin(ctx)
 			if item.Input.Live, err = children.of(ctx, e.key); err != nil {
 				return true, err
 			}
@@ -104,26 +114,82 @@ func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(It
 	}
 }
 
-// caches is decoded item by item: one that does not decode is one Item's error.
 func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
 	match := client.MatchingLabelsSelector{Selector: scope.Selector}
 	if scope.Selector == nil {
 		match.Selector = labels.Everything()
 	}
-	return &stream[Item]{what: "clusteredcaches", page: func(ctx context.Context, token string) ([]entry[Item], string, error) {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
-		next, err := listPage(ctx, r.client, list, client.InNamespace(ns), match, client.Continue(token))
+	return newStream("clusteredcaches", func(ctx context.Context, token string, limit int64) (page[Item], error) {
+		opts := []client.ListOption{client.InNamespace(ns), match, client.Continue(token), client.Limit(limit)}
+		list := &v1.ClusteredCacheList{}
+		err := r.client.List(ctx, list, opts...)
+		if undecoded(ctx, err) {
+			return r.itemByItem(ctx, opts)
+		}
 		if err != nil {
-			return nil, "", err
+			return page[Item]{}, err
 		}
-		entries := make([]entry[Item], 0, len(list.Items))
+		p := page[Item]{next: list.Continue, objects: len(list.Items)}
 		for i := range list.Items {
-			item := decode(&list.Items[i])
-			entries = append(entries, entry[Item]{key: item.Key.Namespace + "/" + item.Key.Name, object: item})
+			c := &list.Items[i]
+			p.bytes += weight(c)
+			key := client.ObjectKeyFromObject(c)
+			p.add(key, Item{Key: key, Input: plan.Input{Cache: c}})
 		}
-		return entries, next, nil
-	}}
+		return p, nil
+	})
+}
+
+func (p *page[T]) add(key types.NamespacedName, object T) {
+	p.entries = append(p.entries, entry[T]{key: key.Namespace + "/" + key.Name, object: object})
+}
+
+// undecoded tells that a list arrived and was not understood: for all we know
+// because of a single object in it.
+func undecoded(ctx context.Context, err error) bool {
+	var status apierrors.APIStatus
+	var connection *url.Error
+	return err != nil && ctx.Err() == nil && !errors.As(err, &status) && !errors.As(err, &connection)
+}
+
+// itemByItem reads a page with a cache in it that does not decode: that one is
+// an Item with an error.
+func (r *Reader) itemByItem(ctx context.Context, opts []client.ListOption) (page[Item], error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
+	if err := r.client.List(ctx, list, opts...); err != nil {
+		return page[Item]{}, err
+	}
+	p := page[Item]{next: list.GetContinue()}
+	for i := range list.Items {
+		item := decode(&list.Items[i])
+		p.add(item.Key, item)
+	}
+	return p, nil
+}
+
+// weight is about what a cache takes in a list, by the parts of it that have
+// no bound of their own.
+func weight(c *v1.ClusteredCache) int {
+	bytes := 2048
+	for k, v := range c.Annotations {
+		bytes += len(k) + len(v)
+	}
+	for _, e := range c.ManagedFields {
+		if e.FieldsV1 != nil {
+			bytes += len(e.FieldsV1.GetRawBytes())
+		}
+	}
+	for _, arg := range c.Spec.Args {
+		bytes += len(arg)
+	}
+	if c.Spec.PodTemplate != nil {
+		bytes += len(c.Spec.PodTemplate.Raw)
+	}
+	for _, condition := range c.Status.Conditions {
+		bytes += len(condition.Message)
+	}
+	return bytes
 }
 
 func decode(u *unstructured.Unstructured) Item {

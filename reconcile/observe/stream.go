@@ -4,13 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pageSize is the number of objects asked for at a time.
-const pageSize = 500
+// Page sizes start small, since nothing is known of the objects, and follow
+// their size so that a page takes about as much memory whatever is in it.
+const (
+	firstPage    = 100
+	smallestPage = 20
+	largestPage  = 500
+	// pageBytes is what a page should take on the wire. As Go values it takes
+	// several times that, twice (one page is worked on, one is on its way), for
+	// each of five lists.
+	pageBytes = 1 << 20
+)
+
+// maxRestarts bounds how often one page is asked for anew because its token
+// expired.
+const maxRestarts = 3
 
 // entry is one listed object with the key of the cache that it belongs to.
 type entry[T any] struct {
@@ -18,25 +31,53 @@ type entry[T any] struct {
 	object T
 }
 
-// stream walks a list page by page, in key order.
+// page is one answer of a list.
+type page[T any] struct {
+	entries []entry[T]
+	// next continues the list; "": there is no more.
+	next string
+	// objects and bytes that the server sent.
+	objects, bytes int
+}
+
+// pager asks for the page of at most limit objects that token continues ("":
+// the first).
+type pager[T any] func(ctx context.Context, token string, limit int64) (page[T], error)
+
+// stream walks a list page by page, in key order. While one page is worked on,
+// the next is on its way.
 type stream[T any] struct {
-	what string // for errors
-	// page asks for the page that token continues ("": the first).
-	page  func(ctx context.Context, token string) (entries []entry[T], next string, err error)
+	what  string // for errors
+	ask   pager[T]
 	items []entry[T]
-	token string
-	begun bool
-	last  string
+	limit int64
+	// coming is the page on its way; nil: none was asked for, or the end is
+	// reached (done).
+	coming chan answer[T]
+	done   bool
+	last   string // the key that came last
+	// repeats: a list begun anew gives again what came before.
+	repeats bool
+}
+
+type answer[T any] struct {
+	page    page[T]
+	repeats bool
+	err     error
+}
+
+func newStream[T any](what string, ask pager[T]) *stream[T] {
+	return &stream[T]{what: what, ask: ask, limit: firstPage}
 }
 
 // peek returns the next entry without taking it; false at the end.
 func (s *stream[T]) peek(ctx context.Context) (entry[T], bool, error) {
 	for len(s.items) == 0 {
-		if s.begun && s.token == "" {
+		if s.done {
 			return entry[T]{}, false, nil
 		}
-		if err := s.fetch(ctx); err != nil {
-			return entry[T]{}, false, err
+		if err := s.turn(ctx); err != nil {
+			return entry[T]{}, false, fmt.Errorf("listing %s: %w", s.what, err)
 		}
 	}
 	return s.items[0], true, nil
@@ -44,29 +85,97 @@ func (s *stream[T]) peek(ctx context.Context) (entry[T], bool, error) {
 
 func (s *stream[T]) take() { s.items = s.items[1:] }
 
-func (s *stream[T]) fetch(ctx context.Context) error {
-	items, next, err := s.page(ctx, s.token)
-	if token := freshToken(err); token != "" && s.begun {
-		// The token expired; the server offers one that goes on from the same
-		// key over newer objects.
-		items, next, err = s.page(ctx, token)
+// begin sends for the first page, unless it was sent for.
+func (s *stream[T]) begin(ctx context.Context) {
+	if s.coming == nil && !s.done {
+		s.send(ctx, "")
 	}
-	if err != nil {
-		return fmt.Errorf("listing %s: %w", s.what, err)
+}
+
+// turn waits for the coming page and sends for the one after it.
+func (s *stream[T]) turn(ctx context.Context) error {
+	s.begin(ctx)
+	a := <-s.coming
+	s.coming = nil
+	if a.err != nil {
+		return a.err
 	}
-	for _, e := range items {
+	s.repeats = s.repeats || a.repeats
+	var err error
+	if s.items, err = s.inOrder(a.page.entries); err != nil {
+		return err
+	}
+	s.limit = follow(s.limit, a.page.objects, a.page.bytes)
+	if s.done = a.page.next == ""; !s.done {
+		s.send(ctx, a.page.next)
+	}
+	return nil
+}
+
+// send asks for a page in the background.
+func (s *stream[T]) send(ctx context.Context, token string) {
+	coming, limit := make(chan answer[T], 1), s.limit
+	s.coming = coming
+	go func() {
+		var a answer[T]
+		a.page, a.repeats, a.err = s.load(ctx, token, limit)
+		coming <- a
+	}()
+}
+
+// stop waits for the page on its way, whose context must have ended.
+func (s *stream[T]) stop() {
+	if s.coming != nil {
+		<-s.coming
+		s.coming = nil
+	}
+	s.done, s.items = true, nil
+}
+
+// load asks for one page. When the token has expired, it goes on with the one
+// that the server offers, which continues after the same key over newer
+// objects, or else with the first page (repeats).
+func (s *stream[T]) load(ctx context.Context, token string, limit int64) (p page[T], repeats bool, err error) {
+	for try := 0; ; try++ {
+		p, err = s.ask(ctx, token, limit)
+		if !apierrors.IsResourceExpired(err) || try == maxRestarts {
+			return p, repeats, err
+		}
+		token = freshToken(err)
+		repeats = repeats || token == ""
+	}
+}
+
+// inOrder checks the order, on which the join depends, and drops what a list
+// begun anew repeats.
+func (s *stream[T]) inOrder(entries []entry[T]) ([]entry[T], error) {
+	if s.repeats {
+		at := slices.IndexFunc(entries, func(e entry[T]) bool { return e.key > s.last })
+		if at < 0 {
+			return nil, nil
+		}
+		entries, s.repeats = entries[at:], false
+	}
+	for _, e := range entries {
 		if e.key < s.last {
-			return fmt.Errorf("listing %s: %s came after %s: the list is not in key order", s.what, e.key, s.last)
+			return nil, fmt.Errorf("%s came after %s: the list is not in key order", e.key, s.last)
 		}
 		s.last = e.key
 	}
-	s.items, s.token, s.begun = items, next, true
-	return nil
+	return entries, nil
+}
+
+// follow is the size of the next page after one of so many objects and bytes.
+func follow(limit int64, objects, bytes int) int64 {
+	if objects == 0 || bytes == 0 {
+		return limit
+	}
+	return min(max(pageBytes*int64(objects)/int64(bytes), smallestPage), largestPage)
 }
 
 func freshToken(err error) string {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !apierrors.IsResourceExpired(err) {
+	if !errors.As(err, &status) {
 		return ""
 	}
 	return status.Status().Continue
@@ -86,12 +195,4 @@ func (s *stream[T]) find(ctx context.Context, key string) (T, error) {
 			return e.object, nil
 		}
 	}
-}
-
-// listPage asks for one page of a list.
-func listPage(ctx context.Context, c client.Reader, list client.ObjectList, opts ...client.ListOption) (string, error) {
-	if err := c.List(ctx, list, append(opts, client.Limit(pageSize))...); err != nil {
-		return "", err
-	}
-	return list.GetContinue(), nil
 }
