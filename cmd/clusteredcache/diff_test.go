@@ -47,6 +47,7 @@ func TestDiffContradictions(t *testing.T) {
 		{"a -f x.yaml", "NAME and -f contradict"},
 		{"-l a=b -f x.yaml", "-l and -f contradict"},
 		{"-A -f x.yaml", "-A and -f contradict"},
+		{"--shard 0/2 -f x.yaml", "--shard and -f contradict"},
 		{"-n a -n b -f x.yaml", "-f with more than one -n"},
 		{"-f - -f -", "-f - twice"},
 		{"--filename=", "-f: the name of the file is empty"},

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"example.com/clusteredcache/reconcile/observe"
 )
 
 // passFlags are the arguments of every command that makes a pass.
@@ -24,6 +26,7 @@ type passFlags struct {
 	allNamespaces bool
 	selectorText  string
 	selector      labels.Selector
+	shard         observe.Shard
 
 	concurrency int
 	reportFlags
@@ -46,6 +49,7 @@ func (o *passFlags) bindScope() {
 	fs.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable)")
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Look in all namespaces")
 	fs.StringVarP(&o.selectorText, "selector", "l", "", "Only ClusteredCaches whose labels match `QUERY`, such as a=b,c!=d")
+	fs.Var(&o.shard, "shard", "Only the part `INDEX/COUNT` of the ClusteredCaches, such as 0/3: COUNT processes share a fleet")
 }
 
 // bindRest binds what follows a command's own flags.
@@ -149,6 +153,7 @@ func (o *passFlags) contradictions() []contradiction {
 		{named && o.selectorText != "", "NAME and -l contradict: the ClusteredCaches of these names, or of these labels"},
 		{named && o.allNamespaces, "NAME and -A contradict: a name means one ClusteredCache in one namespace"},
 		{named && len(unique(o.namespaces)) > 1, "NAME with more than one -n: a name means one ClusteredCache in one namespace"},
+		{named && o.shard.Count > 0, "NAME and --shard contradict: the ClusteredCaches of these names, or a part of all"},
 		{o.concurrency < 1, "--concurrency must be at least 1"},
 		{!slices.Contains([]string{"auto", "always", "never"}, o.color), "--color must be auto, always or never"},
 	}
@@ -214,6 +219,7 @@ func parseDiff(args []string) (*diffFlags, error) {
 		return append([]contradiction{
 			{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
 			{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
+			{given && o.shard.Count > 0, "--shard and -f contradict: a part of all ClusteredCaches, or those of these files"},
 			{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
 			{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
 		}, unreadable(o.files)...)

@@ -47,6 +47,9 @@ func TestContradictions(t *testing.T) {
 		{"--timeout 1m", "--timeout needs --wait"},
 		{"--wait --timeout -1s", "--timeout must not be negative"},
 		{"--linger -1s", "--linger must not be negative"},
+		{"a --shard 0/2", "NAME and --shard contradict"},
+		{"--shard 3/3", `invalid argument "3/3" for "--shard" flag: it must be INDEX/COUNT, INDEX from 0 to COUNT-1, such as 0/3`},
+		{"--shard 1", `invalid argument "1" for "--shard" flag`},
 		{"--concurrency 0", "--concurrency must be at least 1"},
 		{"--fail-on never", "--fail-on must be stalled or failed"},
 		{"--color green", "--color must be auto, always or never"},
@@ -93,6 +96,7 @@ func TestScope(t *testing.T) {
 		{"names", "y x y", false, "namespace shop, only x, y"},
 		{"names in a namespace", "x -n b -n b", false, "namespace b, only x"},
 		{"labels", "-l a=b -n c", false, "namespace c, labels a=b"},
+		{"a shard", "-A --shard 1/3", false, "shard 1/3 of all namespaces"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

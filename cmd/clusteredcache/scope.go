@@ -11,7 +11,7 @@ import (
 // labels; without either all namespaces in a pod, and the context's at a
 // kubeconfig, as with kubectl.
 func (o *passFlags) scope(target *kube.Target) observe.Scope {
-	s := observe.Scope{Namespaces: o.namespaces, Names: o.names, Selector: o.selector}
+	s := observe.Scope{Namespaces: o.namespaces, Names: o.names, Selector: o.selector, Shard: o.shard}
 	switch {
 	case o.allNamespaces:
 		s.Namespaces = nil
@@ -23,8 +23,13 @@ func (o *passFlags) scope(target *kube.Target) observe.Scope {
 	return s
 }
 
-// where says in words which namespaces s is about.
+// where says in words which part of the cluster s is about.
 func where(s observe.Scope) string {
+	if s.Shard.Count > 0 {
+		whole := s
+		whole.Shard = observe.Shard{}
+		return "shard " + s.Shard.String() + " of " + where(whole)
+	}
 	switch len(s.Namespaces) {
 	case 0:
 		return "all namespaces"
