@@ -18,7 +18,7 @@ const (
 	// pageBytes is what a page should take on the wire. As Go values it takes
 	// several times that, twice (one page is worked on, one is on its way), for
 	// each of five lists.
-	pageBytes = 1 << 20
+	pageBytes = 256 << 10
 )
 
 // maxRestarts bounds how often one page is asked for anew because its token

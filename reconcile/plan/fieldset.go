@@ -30,8 +30,7 @@ func fieldSet(intent runtime.ApplyConfiguration) []byte {
 			b = appendTopMetadata(b, v)
 			continue
 		}
-		b = appendKey(b, "f:", f.name)
-		b = appendValue(b, f.shape, f.keys, v)
+		b = appendField(b, f, v)
 	}
 	return append(b, '}')
 }
@@ -43,8 +42,7 @@ func appendTopMetadata(b []byte, v reflect.Value) []byte {
 	empty := true
 	for _, f := range shapeOf(v.Type()).fields {
 		if fv, set := f.intended(v); set && !stripped[f.name] {
-			b, empty = appendKey(b, "f:", f.name), false
-			b = appendValue(b, f.shape, f.keys, fv)
+			b, empty = appendField(b, f, fv), false
 		}
 	}
 	if empty {
@@ -53,30 +51,37 @@ func appendTopMetadata(b []byte, v reflect.Value) []byte {
 	return append(b, '}')
 }
 
+func appendField(b []byte, f structField, v reflect.Value) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	return appendValue(append(b, f.member...), f.shape, f.keys, v)
+}
+
 // appendKey starts a member of a JSON object; prefix tells fields (f:), keyed
 // items (k:) and set items (v:) apart.
 func appendKey(b []byte, prefix, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
-	b = appendQuoted(b, prefix+name)
+	b = appendQuoted(b, prefix, name)
 	return append(b, ':')
 }
 
-// appendQuoted writes a JSON string as the API server does: without the
-// escapes for HTML.
-func appendQuoted(b []byte, s string) []byte {
+// appendQuoted writes prefix and s as one JSON string, as the API server does:
+// without the escapes for HTML. The prefix has nothing to escape.
+func appendQuoted(b []byte, prefix, s string) []byte {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
 		plain = s[i] >= ' ' && s[i] < 0x7f && s[i] != '"' && s[i] != '\\'
 	}
 	if plain {
-		return append(append(append(b, '"'), s...), '"')
+		return append(append(append(append(b, '"'), prefix...), s...), '"')
 	}
 	var buf bytes.Buffer
 	e := json.NewEncoder(&buf)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
+	_ = e.Encode(prefix + s) // a string always encodes
 	return append(b, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }
 
@@ -108,22 +113,24 @@ func appendValue(b []byte, shape fieldShape, keys []keyField, v reflect.Value) [
 func appendMembers(b []byte, v reflect.Value) []byte {
 	for _, f := range shapeOf(v.Type()).fields {
 		if fv, set := f.intended(v); set {
-			b = appendKey(b, "f:", f.name)
-			b = appendValue(b, f.shape, f.keys, fv)
+			b = appendField(b, f, fv)
 		}
 	}
 	return b
 }
 
 func appendItems(b []byte, keys []keyField, list reflect.Value) []byte {
-	items := make([]reflect.Value, list.Len())
-	for i := range items {
-		items[i] = follow(list.Index(i))
+	var few [4]reflect.Value // most lists are short
+	items := few[:0]
+	for i := range list.Len() {
+		items = append(items, follow(list.Index(i)))
 	}
-	slices.SortFunc(items, func(x, y reflect.Value) int { return compareKeys(keys, x, y) })
+	if len(items) > 1 {
+		slices.SortFunc(items, func(x, y reflect.Value) int { return compareKeys(keys, x, y) })
+	}
 	b = append(b, '{')
 	for _, item := range items {
-		b = appendKey(b, "k:", string(itemKey(keys, item)))
+		b = appendKey(b, "k:", string(appendItemKey(nil, keys, item)))
 		b = append(b, '{')
 		if !atomicStructs[item.Type()] {
 			b = append(b, `".":{}`...)
@@ -139,19 +146,19 @@ func appendSet(b []byte, list reflect.Value) []byte {
 	slices.Sort(items)
 	b = append(b, '{')
 	for _, item := range items {
-		b = append(appendKey(b, "v:", string(appendQuoted(nil, item))), '{', '}')
+		b = append(appendKey(b, "v:", string(appendQuoted(nil, "", item))), '{', '}')
 	}
 	return append(b, '}')
 }
 
-// itemKey is the item's merge keys as the JSON object of managedFields.
-func itemKey(keys []keyField, item reflect.Value) []byte {
-	b := []byte{'{'}
+// appendItemKey writes the item's merge keys as the JSON object of managedFields.
+func appendItemKey(b []byte, keys []keyField, item reflect.Value) []byte {
+	b = append(b, '{')
 	for _, k := range keys {
 		b = appendKey(b, "", k.name)
 		switch v := keyValue(k, item); v.Kind() {
 		case reflect.String:
-			b = appendQuoted(b, v.String())
+			b = appendQuoted(b, "", v.String())
 		default:
 			b = strconv.AppendInt(b, v.Int(), 10)
 		}

@@ -95,10 +95,11 @@ const (
 
 // structField is a JSON field of a Go struct, inlined ones flattened.
 type structField struct {
-	name  string
-	index []int
-	shape fieldShape
-	keys  []keyField // shapeKeyed
+	name   string
+	member string // what introduces it in managedFields: "f:name":
+	index  []int
+	shape  fieldShape
+	keys   []keyField // shapeKeyed
 }
 
 // structShape lists the fields of a type in name order.
@@ -133,7 +134,7 @@ func (s *structShape) collect(t reflect.Type, prefix []int) {
 		case name == "" && f.Anonymous:
 			s.collect(deref(f.Type), index)
 		case name != "":
-			sf := structField{name: name, index: index}
+			sf := structField{name: name, member: string(appendKey([]byte{'{'}, "f:", name)[1:]), index: index}
 			sf.shape, sf.keys = shapeOfField(t, name, deref(f.Type))
 			s.fields = append(s.fields, sf)
 		}
