@@ -288,7 +288,7 @@ func TestHeldByTheServerIsNoChange(t *testing.T) {
 			if len(f.Caches) != 1 || len(f.Caches[0].Outcomes) != 1 {
 				t.Fatalf("%s: %+v", what, f.Caches)
 			}
-			if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.Contains(o.Warning, "containers[cache].image") {
+			if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.HasPrefix(o.Warning, "held-by-admission: spec.template.spec.containers[cache].image (") {
 				t.Errorf("%s: %s, %q", what, o.Result, o.Warning)
 			}
 			if s := report.Summarize(f); s.Writes != 0 || f.Caches[0].Verdict.State != plan.Settled {
@@ -313,7 +313,7 @@ func TestDroppedByTheServerIsNoChange(t *testing.T) {
 		if len(f.Caches) != 1 || len(f.Caches[0].Outcomes) != 1 {
 			t.Fatalf("%s: %+v: is the field no longer behind a gate that is off?", what, f.Caches)
 		}
-		if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.Contains(o.Warning, "absent") {
+		if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.HasPrefix(o.Warning, "dropped-by-server: ") {
 			t.Errorf("%s: %s, %q", what, o.Result, o.Warning)
 		}
 	}

@@ -115,7 +115,7 @@ func (e earlier) note(o plan.Outcome) {
 		return
 	}
 	w := written{version: o.Object.GetResourceVersion()}
-	if o.Step.Action == plan.ActionClear && w.version == o.Step.Live.GetResourceVersion() {
+	if o.Step.Action == plan.ActionClaim && w.version == o.Step.Live.GetResourceVersion() {
 		w.undone = true // a dry run: nothing was stored
 	}
 	e[o.Step.Target] = w
@@ -185,8 +185,8 @@ func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Ou
 		return w.delete(ctx, s, version)
 	case plan.ActionRelease:
 		return w.release(ctx, s, version)
-	case plan.ActionClear:
-		return w.clear(ctx, s, version)
+	case plan.ActionClaim:
+		return w.claim(ctx, s, version)
 	}
 	return w.apply(ctx, s, version)
 }

@@ -203,14 +203,19 @@ func withoutOurs(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1.Finalizer })
 }
 
-// clear sends the step's patch. Writing uid and resourceVersion, as they are,
-// makes the server compare them.
-func (w *Writer) clear(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
-	bound := append([]plan.Operation{
-		{Op: "replace", Path: "/metadata/uid", Value: s.Live.GetUID()},
-		{Op: "replace", Path: "/metadata/resourceVersion", Value: version},
-	}, s.Patch...)
-	raw, err := json.Marshal(bound)
+// claim writes managedFields and nothing else. Writing uid and resourceVersion,
+// as they are, makes the server compare them.
+func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	raw, err := json.Marshal([]operation{
+		{"replace", "/metadata/uid", s.Live.GetUID()},
+		{"replace", "/metadata/resourceVersion", version},
+		{"add", "/metadata/managedFields", s.Managers},
+	})
 	if err != nil {
 		return plan.Outcome{}, err
 	}

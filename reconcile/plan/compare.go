@@ -49,7 +49,7 @@ func (w *walker) field(f structField, want, live reflect.Value) {
 	w.path = append(w.path, pathElement{field: f.name})
 	switch f.shape {
 	case shapeScalar:
-		if !sameScalar(want, live) {
+		if !sameScalar(want, live) && !saysNothing(f.name, want, live) {
 			w.differs(w.path, want, live)
 		}
 	case shapeAtomic:
@@ -220,11 +220,18 @@ func containsStruct(want, live reflect.Value) bool {
 		if liveShape != nil {
 			lv = liveShape.value(live, f.name)
 		}
-		if !contains(v, lv) {
+		if !contains(v, lv) && !saysNothing(f.name, v, lv) {
 			return false
 		}
 	}
 	return true
+}
+
+// saysNothing: an explicit zero that the server replaced by its default, as it
+// would have had it been left out.
+func saysNothing(field string, want, live reflect.Value) bool {
+	byDefault := serverDefaults[field]
+	return byDefault.zero && want.IsZero() && live.IsValid() && asJSON(live) == byDefault.json
 }
 
 // sameScalar compares by value: quantities by amount, and absent equals zero

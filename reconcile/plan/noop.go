@@ -3,7 +3,6 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -228,23 +227,4 @@ func asJSON(v reflect.Value) string {
 		return "?"
 	}
 	return string(raw)
-}
-
-// Resisted is what to say of an apply that the server took and that did not
-// give the intended values: admission, or a server that does not know the
-// field, holds them. "" when it did.
-func Resisted(intent runtime.ApplyConfiguration, answer Object) string {
-	var kept []string
-	w := walker{differs: func(path []pathElement, _, live reflect.Value) {
-		is := "absent"
-		if live.IsValid() {
-			is = "not ours"
-		}
-		kept = append(kept, fmt.Sprintf("%s (%s)", pathString(fieldPath(path)), is))
-	}}
-	w.root(intent, answer)
-	if len(kept) == 0 {
-		return ""
-	}
-	return "the API server took the object and kept other values than asked for (an admission policy, or a field it does not know): " + strings.Join(kept, ", ")
 }

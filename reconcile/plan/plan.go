@@ -98,10 +98,14 @@ func (p *Plan) add(in Input, c child) {
 	}
 	p.Holds = append(p.Holds, keepImmutable(c)...)
 	changes := Compare(c.intent, c.live, "")
-	if len(changes) == 0 {
+	if len(changes) == 0 && leftovers(c) == nil {
 		return
 	}
-	p.Steps = append(p.Steps, clearWay(in, c)...)
+	if found := strays(in, c); found.strays != nil {
+		step, after := found.step(c)
+		p.Steps = append(p.Steps, step)
+		changes = Compare(c.intent, after, "")
+	}
 	p.Steps = append(p.Steps, Step{
 		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
 		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -77,6 +79,43 @@ var scalarStructs = map[reflect.Type]bool{
 	elem[resource.Quantity]():  true,
 	elem[intstr.IntOrString](): true,
 	elem[metav1.Time]():        true,
+}
+
+// serverDefaults are what the API server fills into a pod template where
+// nothing is said, as JSON; "": it depends.
+var serverDefaults = map[string]struct {
+	json string
+	// zero: an explicit zero is nothing said.
+	zero bool
+}{
+	"timeoutSeconds":                {"1", true},
+	"periodSeconds":                 {"10", true},
+	"successThreshold":              {"1", true},
+	"failureThreshold":              {"3", true},
+	"scheme":                        {`"HTTP"`, true},
+	"apiVersion":                    {`"v1"`, true},
+	"protocol":                      {`"TCP"`, true},
+	"terminationMessagePath":        {`"/dev/termination-log"`, true},
+	"terminationMessagePolicy":      {`"File"`, true},
+	"restartPolicy":                 {`"Always"`, true},
+	"dnsPolicy":                     {`"ClusterFirst"`, true},
+	"schedulerName":                 {`"default-scheduler"`, true},
+	"terminationGracePeriodSeconds": {"30", false},
+	"defaultMode":                   {"420", false},
+	"securityContext":               {"{}", false},
+	"serviceAccount":                {"", false}, // mirrors serviceAccountName
+	"imagePullPolicy":               {"", false}, // by the tag
+}
+
+// unionTypes: live types with fields of which one at most may be set; "": any
+// but the name.
+var unionTypes = map[reflect.Type]string{
+	elem[corev1.Probe]():                     " exec httpGet tcpSocket grpc ",
+	elem[corev1.LifecycleHandler]():          " exec httpGet tcpSocket sleep ",
+	elem[corev1.Volume]():                    "",
+	elem[corev1.EnvVar]():                    " value valueFrom ",
+	elem[corev1.EnvVarSource]():              "",
+	elem[policyv1.PodDisruptionBudgetSpec](): " minAvailable maxUnavailable ",
 }
 
 func elem[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -70,9 +70,9 @@ const (
 	ActionChange Action = "change"
 	// ActionDelete deletes the live object that the plan saw.
 	ActionDelete Action = "delete"
-	// ActionClear patches away what stands in the way of the change that
-	// follows on the same object, and that an apply cannot remove.
-	ActionClear Action = "clear"
+	// ActionClaim makes ours, in managedFields alone, what stands in the way of
+	// the change that follows on the same object, so that the change removes it.
+	ActionClaim Action = "claim"
 	// ActionRelease removes our finalizer, and nothing else, from the cache.
 	ActionRelease Action = "release"
 )
@@ -86,8 +86,8 @@ type Step struct {
 	Reason string
 	// Intent is what to apply (create, change); nil otherwise.
 	Intent runtime.ApplyConfiguration
-	// Patch is what to send (clear); nil otherwise.
-	Patch []Operation
+	// Managers are the managedFields to write (claim); nil otherwise.
+	Managers []metav1.ManagedFieldsEntry
 	// Live is the object that the plan saw (change, delete, release): the
 	// write holds only for this uid and resourceVersion.
 	Live Object

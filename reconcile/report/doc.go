@@ -61,7 +61,7 @@
 //	    estimate?   why the API server was not asked about the manifest
 //	    changes[]?  in spec, labels and annotations, as of a step
 //	  steps[]       in the order of the writes
-//	    action      create, change, clear, delete, release
+//	    action      create, change, claim, delete, release
 //	    kind, namespace, name
 //	    result?     created, configured, unchanged, deleted, released, failed,
 //	                estimated; absent: not attempted

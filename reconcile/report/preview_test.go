@@ -58,7 +58,7 @@ func onPaper() plan.Report {
 // adopted is an object that is taken from a former cache: two steps, one change.
 func adopted() plan.Report {
 	return done("old", plan.Verdict{State: plan.Settled, Reason: "Ready"}, []plan.Step{
-		step(plan.ActionClear, "Service", "old", "taken over from a former cache of this name"),
+		step(plan.ActionClaim, "Service", "old", "taken over from a former cache of this name"),
 		step(plan.ActionChange, "Service", "old", "metadata.ownerReferences differs"),
 	}, plan.Configured, plan.Configured)
 }

@@ -10,7 +10,7 @@ var expected = map[plan.Action]plan.Result{
 	plan.ActionCreate:  plan.Created,
 	plan.ActionChange:  plan.Configured,
 	plan.ActionDelete:  plan.Deleted,
-	plan.ActionClear:   plan.Configured,
+	plan.ActionClaim:   plan.Configured,
 	plan.ActionRelease: plan.Released,
 }
 

@@ -98,7 +98,7 @@ func (s *Steps) add(step plan.Step, result plan.Result) bool {
 		// The finalizer: ours to keep in order, nothing that a person reading
 		// a plan has to weigh.
 		return false
-	case step.Action == plan.ActionClear:
+	case step.Action == plan.ActionClaim:
 		// The change of the same object that follows is counted.
 		return false
 	case result == plan.Created:

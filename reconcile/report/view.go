@@ -78,7 +78,7 @@ func (v view) edit(r plan.Report) item {
 }
 
 var marks = map[plan.Action]string{
-	plan.ActionCreate: "+", plan.ActionChange: "~", plan.ActionClear: "~",
+	plan.ActionCreate: "+", plan.ActionChange: "~", plan.ActionClaim: "~",
 	plan.ActionDelete: "-", plan.ActionRelease: "-",
 }
 
