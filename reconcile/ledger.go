@@ -70,6 +70,10 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 	default:
 		l.reports[key] = r
 	}
+	// What the server returned has served its purpose.
+	for i := range r.Outcomes {
+		r.Outcomes[i].Object = nil
+	}
 	l.tell()
 }
 
