@@ -116,7 +116,7 @@ func fieldsOf(set *fieldpath.Set) *metav1.FieldsV1 {
 	if err != nil {
 		panic(err) // a set that was read from JSON can be written
 	}
-	return &metav1.FieldsV1{Raw: raw}
+	return metav1.NewFieldsV1(string(raw))
 }
 
 func apiVersionOf(intent runtime.ApplyConfiguration) string {
