@@ -13,6 +13,9 @@ VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),v0.0.0
 # More flags for `go test`: make test TESTFLAGS='-run TestName -v'
 TESTFLAGS ?=
 
+# The fleets that `make bench` measures: make bench BENCH_FLEETS='100 1000'
+BENCH_FLEETS ?= 100 1000 10000
+
 # One setting for everything, so that the control plane, the product and its tests
 # share what is compiled.
 export CGO_ENABLED ?= 0
@@ -36,6 +39,12 @@ build: ## Build bin/clusteredcache, one static file
 demo: ## Show the main job on a throw-away control plane
 	@testdata/demo/demo.sh
 
+.PHONY: bench
+bench: build control-plane ## Measure passes next to alternatives; write the table into README.md
+	$(GO) build -C testdata/bench -buildvcs=false -ldflags "-s -w" -o ../../bin/bench/ ./...
+	$(GO) test -c -o bin/bench/plan.test ./reconcile/plan
+	bin/bench/bench -fleets "$(BENCH_FLEETS)"
+
 ##@ Check
 
 .PHONY: test
@@ -55,11 +64,13 @@ verify: verify-generated verify-tidy verify-format vet lint verify-tracked ## Ch
 .PHONY: vet
 vet:
 	$(GO) vet ./...
+	$(GO) vet -C testdata/bench ./...
 
 .PHONY: lint
 lint: golangci-lint ## Run the linters that .golangci.yml names
 	"$(TOOLS)/golangci-lint" run
 	cd testdata/controlplane && "$(TOOLS)/golangci-lint" run ./up
+	cd testdata/bench && "$(TOOLS)/golangci-lint" run
 
 ##@ Change
 
@@ -99,7 +110,7 @@ verify-generated: controller-gen
 
 .PHONY: verify-tidy
 verify-tidy:
-	@for dir in . testdata/controlplane testdata/tools; do \
+	@for dir in . testdata/bench testdata/controlplane testdata/tools; do \
 		(cd $$dir && GOWORK=off $(GO) mod tidy -diff) || { \
 			echo "verify: go.mod or go.sum is not tidy: run 'go mod tidy' in $$dir" >&2; exit 1; }; \
 	done

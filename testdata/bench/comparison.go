@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+var nanoseconds = regexp.MustCompile(`(?m)^BenchmarkConverged\S*\s+\d+\s+([0-9.]+) ns/op`)
+
+// comparison runs the Go benchmark of a converged cache's plan, and returns the
+// time for each child.
+func (b *bench) comparison(ctx context.Context) (time.Duration, error) {
+	log.Print("the comparison of one cache, in memory")
+	cmd := exec.CommandContext(ctx, b.own("plan.test"), "-test.run", "^$", "-test.bench", "^BenchmarkConverged$")
+	cmd.Dir, cmd.Stderr = filepath.Join(b.root, "reconcile", "plan"), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, fmt.Errorf("BenchmarkConverged: %w: %s", err, out)
+	}
+	match := nanoseconds.FindSubmatch(out)
+	if match == nil {
+		return 0, fmt.Errorf("BenchmarkConverged: no time in %q", out)
+	}
+	ns, err := strconv.ParseFloat(string(match[1]), 64)
+	return time.Duration(ns) / children, err
+}

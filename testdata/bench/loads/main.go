@@ -1,0 +1,70 @@
+// loads is what the product is compared to, each a process of its own so that
+// its costs can be measured alike:
+//
+//	loads lists      KUBECONFIG RECORDING             the recorded lists, decoded and thrown away
+//	loads create     KUBECONFIG RECORDING NAMESPACE   the recorded writes of one new cache, for all caches of a namespace
+//	loads perobject  KUBECONFIG CHILDREN              one GET and one dry-run apply for each object of a manifest
+//
+// RECORDING is what the product sent, so that pages, selectors and bodies are
+// the product's own.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/clusteredcache/reconcile/kube"
+)
+
+// concurrency is the product's default.
+const concurrency = 10
+
+var loads = map[string]struct {
+	arguments int
+	run       func(ctx context.Context, to target, args []string) error
+}{
+	"lists":     {1, runLists},
+	"create":    {2, runCreate},
+	"perobject": {1, runPerObject},
+}
+
+// target is the API server.
+type target struct {
+	config *rest.Config
+	client client.Client
+}
+
+func main() {
+	log.SetLogger(logr.Discard())
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "loads:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) < 2 {
+		return fmt.Errorf("usage: loads lists|create|perobject KUBECONFIG ARGUMENT...")
+	}
+	load, ok := loads[args[0]]
+	if !ok || len(args) != 2+load.arguments {
+		return fmt.Errorf("there is no load of this form: %q", args)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", args[1])
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // no limit, as in the product
+	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
+	if err != nil {
+		return err
+	}
+	return load.run(context.Background(), target{config: config, client: c}, args[2:])
+}

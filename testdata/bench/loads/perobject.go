@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/clusteredcache/api/v1"
+)
+
+// runPerObject asks of each object what fluxcd/pkg/ssa asks before it decides
+// whether to apply: what is there, and what an apply would make of it. Nothing
+// is applied, as nothing differs; a difference is an error.
+func runPerObject(ctx context.Context, to target, args []string) error {
+	data, err := os.ReadFile(args[0])
+	if err != nil {
+		return err
+	}
+	var manifest struct {
+		Items []*unstructured.Unstructured `json:"items"`
+	}
+	if err := json.Unmarshal(data, &manifest); err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrency)
+	for _, want := range manifest.Items {
+		group.Go(func() error { return compare(ctx, to.client, want) })
+	}
+	return group.Wait()
+}
+
+func compare(ctx context.Context, c client.Client, want *unstructured.Unstructured) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(want.GroupVersionKind())
+	if err := c.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
+		return err
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(want),
+		client.DryRunAll, client.ForceOwnership, client.FieldOwner(v1.FieldManager)); err != nil {
+		return err
+	}
+	// want is now what the server answered.
+	if want.GetResourceVersion() != live.GetResourceVersion() || want.GetGeneration() != live.GetGeneration() {
+		return fmt.Errorf("%s %s/%s would change", want.GetKind(), want.GetNamespace(), want.GetName())
+	}
+	return nil
+}
