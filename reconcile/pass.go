@@ -143,7 +143,7 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	if intent == nil || len(plan.Compare(intent, in.Cache, "status")) == 0 {
 		return nil
 	}
-	report.StatusWritten, err = r.writer.Status(ctx, intent, done.CacheVersion)
+	report.StatusWritten, err = r.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
 	if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
 		return nil // the failure that the status would have told is the one to tell
 	}

@@ -25,6 +25,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
@@ -191,15 +192,18 @@ func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Ou
 	return w.apply(ctx, s, version)
 }
 
-// Status writes the status of a cache; version is the cache's resourceVersion
+// Status writes the status of the cache; version is the cache's resourceVersion
 // as last seen (the status endpoint takes no notice of a uid). It tells whether
 // the server took it; a refusal that is an estimate elsewhere is none here.
-func (w *Writer) Status(ctx context.Context, intent runtime.ApplyConfiguration, version string) (bool, error) {
-	u, err := body(intent, "", version)
+func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent runtime.ApplyConfiguration, version string) (bool, error) {
+	raw, err := body(intent, "", version)
 	if err != nil {
 		return false, err
 	}
-	err = w.client.Status().Apply(context.WithoutCancel(ctx), client.ApplyConfigurationFromUnstructured(u),
+	answer := &v1.ClusteredCache{}
+	answer.SetNamespace(cache.Namespace)
+	answer.SetName(cache.Name)
+	err = w.client.Status().Patch(context.WithoutCancel(ctx), answer, client.RawPatch(types.ApplyPatchType, raw),
 		client.FieldOwner(v1.FieldManager), client.ForceOwnership)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		err = ErrStale

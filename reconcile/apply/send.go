@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -93,18 +92,16 @@ func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.O
 	} else {
 		version = createOnly
 	}
-	u, err := body(s.Intent, uid, version)
-	if err != nil {
-		return plan.Outcome{}, err
-	}
-	err = w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
-		client.FieldOwner(v1.FieldManager), client.ForceOwnership)
+	raw, err := body(s.Intent, uid, version)
 	if err != nil {
 		return plan.Outcome{}, err
 	}
 	answer := newObject(s.Target.Kind)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, answer); err != nil {
-		return plan.Outcome{}, fmt.Errorf("reading the answer: %w", err)
+	answer.SetNamespace(s.Target.Namespace)
+	answer.SetName(s.Target.Name)
+	err = w.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(v1.FieldManager), client.ForceOwnership)
+	if err != nil {
+		return plan.Outcome{}, err
 	}
 	o := plan.Outcome{Step: s, Result: plan.Configured, Object: answer}
 	switch {
@@ -117,23 +114,33 @@ func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.O
 	return o, nil
 }
 
-// body is a copy of the intent as JSON values, with the preconditions. (Apply
-// decodes the answer into what it was given; a plan's intent must not become
-// the live object.)
-func body(intent runtime.ApplyConfiguration, uid types.UID, version string) (*unstructured.Unstructured, error) {
+// body is the intent with the preconditions. It is taken apart no further than
+// that needs: the intent of a plan stays as it is, and so do its values.
+func body(intent runtime.ApplyConfiguration, uid types.UID, version string) ([]byte, error) {
+	object, metadata := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	raw, err := json.Marshal(intent)
+	if err == nil {
+		err = json.Unmarshal(raw, &object)
+	}
+	if err == nil {
+		err = json.Unmarshal(object["metadata"], &metadata)
+	}
+	if err == nil && uid != "" {
+		metadata["uid"], err = json.Marshal(uid)
+	}
+	if err == nil {
+		metadata["resourceVersion"], err = json.Marshal(version)
+	}
+	if err == nil {
+		object["metadata"], err = json.Marshal(metadata)
+	}
+	if err == nil {
+		raw, err = json.Marshal(object)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("encoding the intent: %w", err)
 	}
-	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(raw, &u.Object); err != nil {
-		return nil, fmt.Errorf("encoding the intent: %w", err)
-	}
-	if uid != "" {
-		u.SetUID(uid)
-	}
-	u.SetResourceVersion(version)
-	return u, nil
+	return raw, nil
 }
 
 // unchanged compares content, not resourceVersions: a dry run never moves one.

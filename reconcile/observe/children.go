@@ -68,10 +68,12 @@ func (c children) of(ctx context.Context, key string) (live plan.Live, err error
 	return live, err
 }
 
+// pointers copies the items out of their list, so that an object that is kept
+// (in a report) does not keep the page that it came in.
 func pointers[T any](items []T) []*T {
 	p := make([]*T, len(items))
-	for i := range items {
-		p[i] = &items[i]
+	for i, item := range items {
+		p[i] = &item
 	}
 	return p
 }

@@ -130,8 +130,7 @@ func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
 			return page[Item]{}, err
 		}
 		p := page[Item]{next: list.Continue, objects: len(list.Items)}
-		for i := range list.Items {
-			c := &list.Items[i]
+		for _, c := range pointers(list.Items) {
 			p.bytes += weight(c)
 			key := client.ObjectKeyFromObject(c)
 			p.add(key, Item{Key: key, Input: plan.Input{Cache: c}})

@@ -83,7 +83,11 @@ func (s *stream[T]) peek(ctx context.Context) (entry[T], bool, error) {
 	return s.items[0], true, nil
 }
 
-func (s *stream[T]) take() { s.items = s.items[1:] }
+// take lets go of the next entry, also of its memory.
+func (s *stream[T]) take() {
+	s.items[0] = entry[T]{}
+	s.items = s.items[1:]
+}
 
 // begin sends for the first page, unless it was sent for.
 func (s *stream[T]) begin(ctx context.Context) {
