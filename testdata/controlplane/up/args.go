@@ -22,9 +22,9 @@ func etcdArgs() []string {
 	}
 }
 
-// apiServerArgs leaves the admission plugins at their defaults. Those include
+// apiServerArgs adds to the default admission plugins. Those include
 // ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
-func apiServerArgs(port int, serviceAccounts bool) []string {
+func apiServerArgs(port int, serviceAccounts bool, morePlugins string) []string {
 	args := []string{
 		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1",
@@ -45,6 +45,9 @@ func apiServerArgs(port int, serviceAccounts bool) []string {
 	if !serviceAccounts {
 		// Nobody makes them, and without them the plugin lets no pod through.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
+	}
+	if morePlugins != "" {
+		args = append(args, "--enable-admission-plugins="+morePlugins)
 	}
 	return args
 }

@@ -42,6 +42,7 @@ type options struct {
 	dir               string
 	controllers       string
 	crds              string
+	admissionPlugins  string
 	controllerManager bool
 	scheduler         bool
 	podDelay          time.Duration
@@ -67,6 +68,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.dir, "dir", "", "directory for the kubeconfig, keys, data and logs; made if it does not exist")
 	f.StringVar(&o.controllers, "controllers", strings.Join(defaultControllers, ","), "controllers to run, as kube-controller-manager takes them")
 	f.StringVar(&o.crds, "crds", "", "file or directory of CustomResourceDefinitions to apply before the controllers start")
+	f.StringVar(&o.admissionPlugins, "admission-plugins", "", "admission plugins to enable besides the default ones, as kube-apiserver takes them")
 	f.BoolVar(&o.controllerManager, "controller-manager", true, "run the controllers and mark pods; false: only etcd and the API server")
 	f.BoolVar(&o.scheduler, "scheduler", false, "run kube-scheduler too; there are no nodes but those you create")
 	f.DurationVar(&o.podDelay, "pod-delay", 200*time.Millisecond, "time between seeing a pod and marking it")

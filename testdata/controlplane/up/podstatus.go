@@ -15,6 +15,8 @@ const (
 	readyAnnotation    = "controlplane.test/ready"     // "false": runs, but is not ready
 	exitCodeAnnotation = "controlplane.test/exit-code" // of the containers of a Job's pod
 	brokenTag          = "broken"                      // an image tag that cannot be pulled starts so
+	exitTag            = "exit-"                       // an image tag that starts so gives the exit code of a Job's pod
+	hangTag            = "hang"                        // an image with this tag never ends
 )
 
 // nextStatus is the status that a kubelet would have given the pod by now, but
@@ -31,7 +33,7 @@ func nextStatus(pod *corev1.Pod, now metav1.Time) (*corev1.PodStatus, bool) {
 	switch {
 	case broken(pod.Spec.InitContainers) || broken(pod.Spec.Containers):
 		setPending(pod, status, now)
-	case pod.Annotations[readyAnnotation] == "false":
+	case pod.Annotations[readyAnnotation] == "false" || firstTag(pod) == hangTag:
 		setRunning(pod, status, false, now)
 	case isJobPod(pod):
 		setFinished(pod, status, now)
@@ -166,10 +168,13 @@ func isJobPod(pod *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Job"
 }
 
-// exitCode is 1 for an annotation that is no number, so that the test that wrote
-// it does not take the pod for a success.
+// exitCode is 1 for what is no number, so that the test that wrote it does not
+// take the pod for a success.
 func exitCode(pod *corev1.Pod) int32 {
 	text, found := pod.Annotations[exitCodeAnnotation]
+	if !found {
+		text, found = strings.CutPrefix(firstTag(pod), exitTag)
+	}
 	if !found {
 		return 0
 	}
@@ -183,11 +188,17 @@ func exitCode(pod *corev1.Pod) int32 {
 // broken tells whether the tag of any image starts with "broken".
 func broken(containers []corev1.Container) bool {
 	for _, c := range containers {
-		image, _, _ := strings.Cut(c.Image, "@") // the digest
-		image = image[strings.LastIndex(image, "/")+1:]
-		if _, tag, found := strings.Cut(image, ":"); found && strings.HasPrefix(tag, brokenTag) {
+		if strings.HasPrefix(tagOf(c.Image), brokenTag) {
 			return true
 		}
 	}
 	return false
+}
+
+func firstTag(pod *corev1.Pod) string { return tagOf(pod.Spec.Containers[0].Image) }
+
+func tagOf(image string) string {
+	image, _, _ = strings.Cut(image, "@") // the digest
+	_, tag, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	return tag
 }

@@ -27,6 +27,8 @@ func TestNextStatus(t *testing.T) {
 		"job, exit code 0":    {meta: metav1.ObjectMeta{OwnerReferences: job, Annotations: code("0")}, phase: corev1.PodSucceeded, state: "exit 0"},
 		"failing job":         {meta: metav1.ObjectMeta{OwnerReferences: job, Annotations: code("3")}, phase: corev1.PodFailed, state: "exit 3"},
 		"no number":           {meta: metav1.ObjectMeta{OwnerReferences: job, Annotations: code("x")}, phase: corev1.PodFailed, state: "exit 1"},
+		"failing image":       {meta: metav1.ObjectMeta{OwnerReferences: job}, image: "h:5000/hook:exit-4", phase: corev1.PodFailed, state: "exit 4"},
+		"hanging image":       {meta: metav1.ObjectMeta{OwnerReferences: job}, image: "hook:hang", phase: corev1.PodRunning, state: "running"},
 		"job that hangs":      {meta: metav1.ObjectMeta{OwnerReferences: job, Annotations: notReady}, phase: corev1.PodRunning, state: "running"},
 		"broken":              {image: "host:5000/cache:broken", phase: corev1.PodPending, state: "ImagePullBackOff"},
 		"broken job":          {meta: metav1.ObjectMeta{OwnerReferences: job}, image: "cache:broken-2", phase: corev1.PodPending, state: "ImagePullBackOff"},
