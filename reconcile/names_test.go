@@ -47,6 +47,16 @@ func TestCreationRules(t *testing.T) {
 		{name: "storage", spec: func(s *v1.ClusteredCacheSpec) { s.Storage = &v1.StorageSpec{} }, says: v1.MessageStorage},
 		{name: "no-image", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = v1.EngineCustom }, says: v1.MessageImageMissing},
 		{name: "image-tag", spec: func(s *v1.ClusteredCacheSpec) { s.Image = "example.com/cache:1" }, says: v1.MessageImage},
+		{name: "hooks", spec: hooksOf("backup", "flush"), accept: true},
+		{name: "hooks-twice", spec: hooksOf("backup", "flush", "backup"), says: v1.MessageHookNames},
+		{name: "hook-named-all", spec: hooksOf("all"), says: v1.MessageHookAll},
+		{name: "hook-name", spec: hooksOf("Backup"), says: "spec.deletion.hooks[0].name"},
+		{name: "hook-long-name", spec: hooksOf(strings.Repeat("h", 33)), says: "spec.deletion.hooks[0].name"},
+		{name: "hooks-many", spec: hooksOf(strings.Split("abcdefghijklmnopq", "")...), says: "must have at most 16 items"},
+		{name: "drain", spec: func(s *v1.ClusteredCacheSpec) { s.Deletion = &v1.DeletionSpec{DrainSeconds: -1} }, says: "spec.deletion.drainSeconds"},
+		{name: "on-failure", spec: func(s *v1.ClusteredCacheSpec) { s.Deletion = &v1.DeletionSpec{OnFailure: "Maybe"} }, says: "spec.deletion.onFailure"},
+		{name: "attempts", spec: func(s *v1.ClusteredCacheSpec) { hooksOf("a")(s); s.Deletion.Hooks[0].Attempts = 21 }, says: "attempts"},
+		{name: "timeout", spec: func(s *v1.ClusteredCacheSpec) { hooksOf("a")(s); s.Deletion.Hooks[0].TimeoutSeconds = 86401 }, says: "timeoutSeconds"},
 		{name: "engine", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = "Redis" }, says: "Unsupported value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,12 +79,22 @@ func TestCreationRules(t *testing.T) {
 	})
 }
 
+func hooksOf(names ...string) func(*v1.ClusteredCacheSpec) {
+	return func(s *v1.ClusteredCacheSpec) {
+		s.Deletion = &v1.DeletionSpec{}
+		for _, name := range names {
+			s.Deletion.Hooks = append(s.Deletion.Hooks, v1.Hook{Name: name, Image: "example.com/hook"})
+		}
+	}
+}
+
 // What the program fills in for a manifest that no server has seen is what the
 // server fills in.
 func TestDefaultsAreTheServers(t *testing.T) {
 	ns := env.Namespace(t)
 	for name, spec := range map[string]v1.ClusteredCacheSpec{
 		"smallest": {Version: "1"},
+		"hooks":    {Version: "1", Deletion: &v1.DeletionSpec{Hooks: []v1.Hook{{Name: "a", Image: "x"}}}},
 		"storage":  {Version: "1", Engine: v1.EngineCustom, Image: "example.com/cache", Storage: &v1.StorageSpec{Size: quantity("1Gi")}},
 	} {
 		ours := &v1.ClusteredCache{ObjectMeta: meta(ns, name), Spec: *spec.DeepCopy()}
@@ -130,6 +150,7 @@ func TestStoredBeforeTheRules(t *testing.T) {
 		"version":               `{"size":3,"version":"1+2"}`,
 		"size":                  `{"size":0,"version":"1"}`,
 		"image":                 `{"size":3,"version":"1","engine":"Custom"}`,
+		"hooks":                 `{"size":3,"version":"1","deletion":{"hooks":[{"name":"a","image":"x"},{"name":"a","image":"x"}],"drainSeconds":-1}}`,
 		"undecodable":           `{"size":3,"version":"1","suspend":"maybe"}`,
 		"good":                  `{"size":3,"version":"1"}`,
 	}
@@ -141,6 +162,7 @@ func TestStoredBeforeTheRules(t *testing.T) {
 		u.SetNamespace(ns)
 		u.SetName(name)
 		u.SetFinalizers([]string{v1.Finalizer})
+		u.SetAnnotations(map[string]string{v1.SkipHooksAnnotation: v1.SkipAllHooks})
 		testenv.Eventually(t, "the lax schema holds", func() bool { return env.Client.Create(t.Context(), u) == nil })
 	}
 	replaceCRD(t, env, real)

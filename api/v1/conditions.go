@@ -33,6 +33,16 @@ const (
 	// ReasonNamespaceTerminating: the namespace is being deleted, and the cache
 	// with it.
 	ReasonNamespaceTerminating = "NamespaceTerminating"
+	// ReasonDraining: the cache is being deleted and clients are given time to
+	// leave.
+	ReasonDraining = "Draining"
+	// ReasonRunningHook: the cache is being deleted and a hook of it runs.
+	ReasonRunningHook = "RunningHook"
+	// ReasonHookFailed: the cache is being deleted and a hook of it failed.
+	ReasonHookFailed = "HookFailed"
+	// ReasonForegroundDeletion: the garbage collector deletes the children of
+	// the cache before hooks can run.
+	ReasonForegroundDeletion = "ForegroundDeletion"
 	// ReasonNameConflict: an object of a child's name belongs to someone else.
 	ReasonNameConflict = "NameConflict"
 	// ReasonNameInvalid: the cache's name cannot name its children.

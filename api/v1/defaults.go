@@ -12,7 +12,25 @@ func (c *ClusteredCache) Default() {
 	if s := c.Spec.Storage; s != nil && s.Retain == "" {
 		s.Retain = RetainPolicyRetain
 	}
+	if d := c.Spec.Deletion; d != nil {
+		d.setDefaults()
+	}
 	if c.Status.ObservedGeneration == 0 {
 		c.Status.ObservedGeneration = -1
+	}
+}
+
+func (d *DeletionSpec) setDefaults() {
+	if d.OnFailure == "" {
+		d.OnFailure = OnFailureBlock
+	}
+	for i := range d.Hooks {
+		h := &d.Hooks[i]
+		if h.Attempts == 0 {
+			h.Attempts = 3
+		}
+		if h.TimeoutSeconds == 0 {
+			h.TimeoutSeconds = 600
+		}
 	}
 }

@@ -19,6 +19,15 @@ const (
 	// by its value take the object over.
 	AdoptByAnnotation = "cache.example.com/adopt-by"
 
+	// DrainingSinceAnnotation on a cache that is being deleted is when its
+	// clients' Service was gone (RFC 3339).
+	DrainingSinceAnnotation = "cache.example.com/draining-since"
+
+	// SkipHooksAnnotation on a cache names the hooks that its deletion goes on
+	// without: names, separated by commas, or SkipAllHooks.
+	SkipHooksAnnotation = "cache.example.com/skip-hooks"
+	SkipAllHooks        = "all"
+
 	// ConfigHashAnnotation on the pod template holds the hash of the content
 	// of the referenced ConfigMap, so that new content is a new revision.
 	ConfigHashAnnotation = "cache.example.com/config-hash"
@@ -42,13 +51,23 @@ const (
 	// that tell a cache's two Services apart.
 	ComponentClient = "client"
 	ComponentNodes  = "nodes"
+
+	// ComponentHook is the value of ComponentLabel on a hook's Job and pods.
+	ComponentHook = "hook"
+	// HookNameValue is the value of NameLabel on a hook's pods: another than
+	// that of the nodes, whose selectors must not find them.
+	HookNameValue = "clusteredcache-hook"
+	// HookLabel on a hook's Job and pods is the name of the hook.
+	HookLabel = "cache.example.com/hook"
 )
 
-// ContainerName is the name of the cache's own container in its pods, and
-// ClaimName the name of its claim template.
+// ContainerName is the name of the cache's own container in its pods,
+// HookContainerName that of a hook's, and ClaimName the name of its claim
+// template.
 const (
-	ContainerName = "cache"
-	ClaimName     = "data"
+	ContainerName     = "cache"
+	HookContainerName = "hook"
+	ClaimName         = "data"
 )
 
 // NodesServicePrefix makes the name of the governing Service of cache c:

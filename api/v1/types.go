@@ -101,6 +101,10 @@ type ClusteredCacheSpec struct {
 	// +optional
 	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
 
+	// deletion says what happens between the deletion of the cache and its end.
+	// +optional
+	Deletion *DeletionSpec `json:"deletion,omitempty"`
+
 	// suspend leaves the children and the finalizer as they are; status is
 	// still written.
 	// +optional

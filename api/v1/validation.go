@@ -19,6 +19,8 @@ const (
 	MessageImageMissing = "image is required with engine Custom"
 	MessageSize         = "should be greater than or equal to 1"
 	MessageQuantity     = "is not an amount that a machine can have"
+	MessageHookNames    = "every hook needs a name of its own"
+	MessageHookAll      = "all stands for every hook: choose another name"
 	MessageSizeMaximum  = "should be less than or equal to 1000"
 )
 
@@ -68,14 +70,40 @@ func ValidateSpec(s *ClusteredCacheSpec) string {
 	case s.Storage != nil && isAbsurd(s.Storage.Size):
 		return "spec.storage.size: " + MessageQuantity
 	}
-	for _, list := range []corev1.ResourceList{s.Resources.Limits, s.Resources.Requests} {
+	if hasAbsurd(s.Resources) {
+		return "spec.resources: " + MessageQuantity
+	}
+	if s.Deletion != nil {
+		return validateHooks(s.Deletion.Hooks)
+	}
+	return ""
+}
+
+func validateHooks(hooks []Hook) string {
+	names := map[string]bool{}
+	for _, h := range hooks {
+		switch {
+		case h.Name == SkipAllHooks:
+			return "spec.deletion.hooks: " + MessageHookAll
+		case names[h.Name]:
+			return "spec.deletion.hooks: " + MessageHookNames
+		case hasAbsurd(h.Resources):
+			return "spec.deletion.hooks[" + h.Name + "].resources: " + MessageQuantity
+		}
+		names[h.Name] = true
+	}
+	return ""
+}
+
+func hasAbsurd(r corev1.ResourceRequirements) bool {
+	for _, list := range []corev1.ResourceList{r.Limits, r.Requests} {
 		for _, q := range list {
 			if isAbsurd(q) {
-				return "spec.resources: " + MessageQuantity
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // isAbsurd tells quantities beyond 64 bits. With an exponent of millions their

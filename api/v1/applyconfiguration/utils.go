@@ -24,6 +24,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1.ClusteredCacheStatusApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ConfigReference"):
 		return &apiv1.ConfigReferenceApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("DeletionSpec"):
+		return &apiv1.DeletionSpecApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("Hook"):
+		return &apiv1.HookApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("StorageSpec"):
 		return &apiv1.StorageSpecApplyConfiguration{}
 

@@ -43,6 +43,8 @@ type ClusteredCacheSpecApplyConfiguration struct {
 	// strategic merge, for what has no field here (affinity, sidecars,
 	// tolerations, ...).
 	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
+	// deletion says what happens between the deletion of the cache and its end.
+	Deletion *DeletionSpecApplyConfiguration `json:"deletion,omitempty"`
 	// suspend leaves the children and the finalizer as they are; status is
 	// still written.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -133,6 +135,14 @@ func (b *ClusteredCacheSpecApplyConfiguration) WithConfig(value *ConfigReference
 // If called multiple times, the PodTemplate field is set to the value of the last call.
 func (b *ClusteredCacheSpecApplyConfiguration) WithPodTemplate(value runtime.RawExtension) *ClusteredCacheSpecApplyConfiguration {
 	b.PodTemplate = &value
+	return b
+}
+
+// WithDeletion sets the Deletion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deletion field is set to the value of the last call.
+func (b *ClusteredCacheSpecApplyConfiguration) WithDeletion(value *DeletionSpecApplyConfiguration) *ClusteredCacheSpecApplyConfiguration {
+	b.Deletion = value
 	return b
 }
 
