@@ -155,6 +155,24 @@ func TestDiffOfADeletion(t *testing.T) {
 	if lines := told(diff(t, env, ns)); len(lines) != 1 || !strings.HasSuffix(lines[0], "released") {
 		t.Errorf("%v", lines)
 	}
+
+	// With a hook it is the next step that is announced, and then done.
+	hooked := &v1.ClusteredCache{ObjectMeta: meta(env.Namespace(t), "cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}
+	withHooks(imageGood)(hooked)
+	if err := env.Client.Create(t.Context(), hooked); err != nil {
+		t.Fatal(err)
+	}
+	passOn(t, env, hooked.Namespace)
+	if err := env.Client.Delete(t.Context(), hooked); err != nil {
+		t.Fatal(err)
+	}
+	announced := told(diff(t, env, hooked.Namespace))
+	if d := cmpDiff(announced, told(passOn(t, env, hooked.Namespace))); d != "" || len(announced) != 3 {
+		t.Errorf("announced %v, done:\n%s", announced, d)
+	}
+	if lines := told(diff(t, env, hooked.Namespace)); len(lines) != 1 || !strings.HasSuffix(lines[0], v1.ReasonRunningHook) {
+		t.Errorf("while the hook runs: %v", lines)
+	}
 }
 
 // Random specs and random drift on a frozen cluster: what diff announces is

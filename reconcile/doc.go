@@ -17,7 +17,10 @@
 // +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches/status,verbs=patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;create;patch
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+// +kubebuilder:rbac:groups="",resources=pods;persistentvolumeclaims,verbs=list
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;create;patch
 package reconcile

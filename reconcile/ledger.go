@@ -56,7 +56,8 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 	}
 	delete(l.pending, key)
 	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed {
-		l.pending[key] = time.Now().Add(interval(r.Plan))
+		now := time.Now()
+		l.pending[key] = now.Add(interval(r.Plan, now))
 	}
 	before, known := l.reports[key]
 	switch {
@@ -84,11 +85,21 @@ func nothingToSay(r plan.Report) bool {
 }
 
 // interval is how long to wait before looking again.
-func interval(p plan.Plan) time.Duration {
-	if len(p.Holds) > 0 && !slices.ContainsFunc(p.Holds, func(h plan.Hold) bool { return h.Reason != v1.ReasonConfigMapNotFound }) {
-		return waitingInterval
+func interval(p plan.Plan, now time.Time) time.Duration {
+	wait := pollInterval
+	for i, h := range p.Holds {
+		due := pollInterval
+		switch {
+		case h.Reason == v1.ReasonConfigMapNotFound:
+			due = waitingInterval
+		case !h.Until.IsZero():
+			due = min(max(h.Until.Sub(now), pollInterval/10), waitingInterval)
+		}
+		if i == 0 || due < wait {
+			wait = due
+		}
 	}
-	return pollInterval
+	return wait
 }
 
 func (l *ledger) unsettled() int {

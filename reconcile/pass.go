@@ -111,10 +111,10 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 		}
 		now := in.Now
 		if in, err = r.observe(context.WithoutCancel(ctx), item.Key, now); err != nil {
-			report.Verdict = unobserved(err)
 			if errors.Is(err, observe.ErrNotFound) {
-				report.Verdict = plan.Verdict{State: plan.Settled, Reason: v1.ReasonGone, Message: "deleted meanwhile"}
+				err = errGone
 			}
+			report.Verdict = unobserved(err)
 			return report, nil
 		}
 	}
@@ -122,8 +122,8 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 
 // round plans and applies once, and writes the status.
 func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) error {
-	var err error
-	if in.Config, err = r.config(context.WithoutCancel(ctx), in); err != nil {
+	in, err := r.complete(context.WithoutCancel(ctx), in)
+	if err != nil {
 		return err
 	}
 	report.Plan, report.Edit = plan.For(in), in.Edit
@@ -148,6 +148,22 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 		return nil // the failure that the status would have told is the one to tell
 	}
 	return err
+}
+
+// complete observes what only some caches need.
+func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error) {
+	var err error
+	if in.Config, err = r.config(ctx, in); err != nil {
+		return in, err
+	}
+	if in.OldClaims, err = r.reader.OldClaims(ctx, in); err != nil {
+		return in, err
+	}
+	if in.Cache.DeletionTimestamp != nil {
+		in.Now = time.Now() // clients get their time to leave, however long the pass has taken so far
+	}
+	in.Deletion, err = r.reader.Deletion(ctx, in.Cache)
+	return in, err
 }
 
 // earlier keeps of the outcomes of earlier rounds what is still to be said:
@@ -175,9 +191,14 @@ func passing(report plan.Report) bool {
 	return failed > 0
 }
 
+// errGone is said of a cache that was there earlier in the run.
+var errGone = errors.New("deleted meanwhile")
+
 func unobserved(err error) plan.Verdict {
 	v := plan.Verdict{State: plan.NotDone, Reason: v1.ReasonApplyFailed, Message: err.Error()}
 	switch {
+	case errors.Is(err, errGone):
+		v.State, v.Reason = plan.Settled, v1.ReasonGone
 	case errors.Is(err, observe.ErrNotFound):
 		v.Reason = v1.ReasonNotFound
 	case errors.Is(err, observe.ErrUndecodable):

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,7 +99,10 @@ func (r *runner) fleet(ctx context.Context, now time.Time, yield func(observe.It
 func (r *runner) again(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
 	for _, key := range r.ledger.due(now) {
 		in, err := r.reader.One(ctx, key, now)
-		if err != nil && !ofThisCache(err) {
+		switch {
+		case errors.Is(err, observe.ErrNotFound):
+			err = errGone
+		case err != nil && !ofThisCache(err):
 			return err
 		}
 		if !yield(observe.Item{Key: key, Input: in, Err: err}) {

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -63,8 +64,8 @@ type Done struct {
 }
 
 // Execute sends the plan's steps in order. A step that fails does not keep
-// back the others, but for the finalizer: without it nothing is made. The
-// error is ErrStale, ErrBusy, the end of ctx (between two steps), an
+// back the others, but for the finalizer: without it nothing is made; and in a
+// deletion, where each needs the one before. The error is ErrStale, ErrBusy, the end of ctx (between two steps), an
 // Unauthorized answer, or a read that failed; Done holds what came before it.
 func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done, error) {
 	done := Done{CacheVersion: in.Cache.ResourceVersion}
@@ -94,7 +95,7 @@ func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done,
 		switch {
 		case o.Result == plan.Failed && Fatal(o.Err):
 			return done, o.Err
-		case o.Result == plan.Failed && step.Target.Kind == v1.Kind:
+		case o.Result == plan.Failed && (step.Target.Kind == v1.Kind || in.Cache.DeletionTimestamp != nil):
 			return done, nil
 		case step.Target.Kind == v1.Kind && o.Object != nil:
 			done.CacheVersion = o.Object.GetResourceVersion()
@@ -161,11 +162,13 @@ func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Ou
 		return o, nil
 	case errors.Is(err, ErrStale), errors.Is(err, ErrBusy):
 		return plan.Outcome{}, err
+	case s.Target.Kind == "Job" && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return plan.Outcome{}, ErrStale // a deletion goes on without Jobs then
 	}
 	if reason := w.estimate(err); reason != "" {
 		return w.estimated(ctx, s, reason)
 	}
-	return plan.Outcome{Step: s, Result: plan.Failed, Err: err, Rejected: rejected(err)}, nil
+	return plan.Outcome{Step: s, Result: plan.Failed, Err: withRule(err), Rejected: rejected(err)}, nil
 }
 
 // estimated is the outcome of a step that could not be tried. The conflict by

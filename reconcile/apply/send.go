@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -200,10 +201,16 @@ func (w *Writer) release(ctx context.Context, s plan.Step, version string) (plan
 	}
 	answer := s.Live.DeepCopyObject().(client.Object)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(v1.FieldManager))
-	if err != nil && !apierrors.IsNotFound(err) {
+	o := plan.Outcome{Step: s, Result: plan.Released}
+	switch {
+	case apierrors.IsNotFound(err):
+		return o, nil
+	case err != nil:
 		return plan.Outcome{}, err
+	case len(answer.GetFinalizers()) > 0:
+		o.Object = answer // others keep it
 	}
-	return plan.Outcome{Step: s, Result: plan.Released}, nil
+	return o, nil
 }
 
 func withoutOurs(finalizers []string) []string {
@@ -243,6 +250,8 @@ func newObject(kind string) client.Object {
 		return &corev1.Service{}
 	case "PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}
+	case "Job":
+		return &batchv1.Job{}
 	case v1.Kind:
 		return &v1.ClusteredCache{}
 	}

@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
 )
 
 // CouldNotTry returns why the API server did not even try a dry-run write: the
@@ -40,12 +42,19 @@ var (
 	// webhook or a policy may quote one further on.
 	notAuthorized = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User ("(?:[^"\\]|\\.)*") cannot (create|update|patch|delete) resource "([^"]+)" in API group "[^"]*"(?: in the namespace "([^"]+)")?`)
 
+	// noFinalizers is the answer of a cluster that enforces who may set
+	// blockOwnerDeletion.
+	noFinalizers = regexp.MustCompile(`^\S+ "[^"]*" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`)
+
 	refusesDryRun = regexp.MustCompile(`^admission webhook ("[^"]*") does not support dry run`)
 )
 
 func mayNot(message string) string {
 	m := notAuthorized.FindStringSubmatch(message)
-	if m == nil {
+	switch {
+	case noFinalizers.MatchString(message):
+		return "the user may not update clusteredcaches/finalizers in API group " + v1.GroupVersion.Group + ", which owner references need here"
+	case m == nil:
 		return ""
 	}
 	user, verb, resource, namespace := m[1], m[2], m[3], m[4]

@@ -2,6 +2,7 @@ package kube
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,7 @@ func Scheme() *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme,
 		appsv1.AddToScheme,
+		batchv1.AddToScheme,
 		policyv1.AddToScheme,
 		v1.AddToScheme,
 	} {
@@ -28,7 +30,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // kinds are all the kinds that a pass reads or writes, with the names that
-// their API server resources have. All of them are namespaced.
+// their API server resources have. All but Namespace are namespaced.
 var kinds = []struct {
 	gv               schema.GroupVersion
 	kind             string
@@ -38,6 +40,10 @@ var kinds = []struct {
 	{appsv1.SchemeGroupVersion, "StatefulSet", "statefulsets", "statefulset"},
 	{corev1.SchemeGroupVersion, "Service", "services", "service"},
 	{corev1.SchemeGroupVersion, "ConfigMap", "configmaps", "configmap"},
+	{corev1.SchemeGroupVersion, "Namespace", "namespaces", "namespace"},
+	{corev1.SchemeGroupVersion, "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"},
+	{corev1.SchemeGroupVersion, "Pod", "pods", "pod"},
+	{batchv1.SchemeGroupVersion, "Job", "jobs", "job"},
 	{policyv1.SchemeGroupVersion, "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"},
 }
 
@@ -47,8 +53,11 @@ var kinds = []struct {
 func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds {
-		m.AddSpecific(k.gv.WithKind(k.kind), k.gv.WithResource(k.plural),
-			k.gv.WithResource(k.singular), meta.RESTScopeNamespace)
+		scope := meta.RESTScopeNamespace
+		if k.kind == "Namespace" {
+			scope = meta.RESTScopeRoot
+		}
+		m.AddSpecific(k.gv.WithKind(k.kind), k.gv.WithResource(k.plural), k.gv.WithResource(k.singular), scope)
 	}
 	return m
 }

@@ -8,6 +8,9 @@
 //	   ▼
 //	Plan (ordered Steps, Holds)
 //
+// A cache that is being deleted goes through a checklist instead (deletion.go):
+// suspended, orphaned, in the foreground, draining, hooks, release.
+//
 // For takes no context, client, logger or clock, and never looks at the
 // cache's own status. Values in a Plan are immutable: whoever sends an intent
 // sends a copy. What the API server answered to a Step is an Outcome; For

@@ -27,8 +27,11 @@ func effects(in Input, s Step) []string {
 }
 
 func released(in Input) []string {
+	if isOrphaned(in) {
+		return []string{"the cache goes; its nodes and Services stay as they are, and nobody looks after them"}
+	}
 	keys := "their keys are lost"
-	if s := liveStorage(orEmpty(in.Live.StatefulSet)); s != nil {
+	if s := claimsOf(in); s != nil {
 		keys = "their claims are kept"
 		if s.Retain == v1.RetainPolicyDelete {
 			keys = "their claims are deleted with them"
@@ -37,11 +40,26 @@ func released(in Input) []string {
 	return []string{fmt.Sprintf("the cache and its nodes go; %s", keys)}
 }
 
-func orEmpty(sts *appsv1.StatefulSet) *appsv1.StatefulSet {
-	if sts == nil {
-		return &appsv1.StatefulSet{}
+// claimsOf is the storage of the nodes as it is, or if they are gone already,
+// as it was.
+func claimsOf(in Input) *v1.StorageSpec {
+	if sts := in.Live.Owned(in.Cache).StatefulSet; sts != nil {
+		return liveStorage(sts)
 	}
-	return sts
+	return in.Cache.Spec.Storage
+}
+
+// reused says which claims of a former cache of the name a new StatefulSet's
+// nodes find.
+func reused(in Input, c child) string {
+	switch n := len(in.OldClaims); {
+	case n == 0 || c.ref.Kind != "StatefulSet":
+		return ""
+	case n == 1:
+		return fmt.Sprintf("an existing claim is reused, with what is on it: %s", in.OldClaims[0])
+	default:
+		return fmt.Sprintf("%d existing claims are reused, with what is on them: %s", n, list(in.OldClaims))
+	}
 }
 
 // rollout describes a changed pod template.

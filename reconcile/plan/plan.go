@@ -34,7 +34,7 @@ func after(in Input, s Step) string {
 
 func decide(in Input) Plan {
 	if in.Cache.DeletionTimestamp != nil {
-		return release(in)
+		return finish(in)
 	}
 	for _, gate := range cacheGates {
 		if hold, held := gate(in); held {
@@ -50,24 +50,9 @@ func decide(in Input) Plan {
 	return p
 }
 
-// release lets go of a cache that is being deleted: the garbage collector
-// takes its children.
-func release(in Input) Plan {
-	switch {
-	case !slices.Contains(in.Cache.Finalizers, v1.Finalizer):
-		return Plan{}
-	case in.Cache.Spec.Suspend:
-		return Plan{Holds: []Hold{{
-			Gate: "suspended", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonSuspended,
-			Message: "the cache is being deleted and suspended, so it keeps its finalizer: set spec.suspend to false to let it go",
-		}}}
-	}
-	return Plan{Steps: []Step{{Action: ActionRelease, Target: cacheRef(in.Cache), Live: in.Cache, Reason: "being deleted"}}}
-}
-
 // finalize puts our finalizer on the cache before anything is made for it.
 func finalize(in Input) []Step {
-	intent := resources.Finalizer(in.Cache)
+	intent := resources.Finalizer(in.Cache, "")
 	changes := Compare(intent, in.Cache, "")
 	if len(changes) == 0 {
 		return nil
@@ -93,7 +78,7 @@ func (p *Plan) add(in Input, c child) {
 		}
 	}
 	if c.live == nil {
-		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent})
+		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent, Reason: reused(in, c)})
 		return
 	}
 	p.Holds = append(p.Holds, keepImmutable(c)...)

@@ -31,7 +31,13 @@ type Input struct {
 	Cache  *v1.ClusteredCache
 	Live   Live
 	Config Config
-	// Now is the pass's one clock reading.
+	// Deletion is what is observed only of a cache that is being deleted.
+	Deletion Deletion
+	// OldClaims are the claims, by name, that the nodes of a StatefulSet that
+	// does not exist yet would find; observed only for one with storage.
+	OldClaims []string
+	// Now is the pass's one clock reading, or for a cache that is being deleted,
+	// one that is as new as the rest.
 	Now time.Time
 	// Stored is the cache as it is stored, when Cache is what a manifest would
 	// make of it; nil otherwise.
@@ -81,8 +87,8 @@ const (
 type Step struct {
 	Action Action
 	Target Ref
-	// Reason is one clause for people, such as "spec.replicas differs"; empty for
-	// a create: there is no object.
+	// Reason is one clause for people, such as "spec.replicas differs"; mostly
+	// empty for a create: there is no object.
 	Reason string
 	// Intent is what to apply (create, change); nil otherwise.
 	Intent runtime.ApplyConfiguration
@@ -144,6 +150,8 @@ type Hold struct {
 	Class   Class  `json:"class"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Until is when it resolves, if that is known.
+	Until time.Time `json:"-"`
 }
 
 // Plan is what this pass will do to one cache.

@@ -2,6 +2,7 @@ package resources
 
 import (
 	"fmt"
+	"strconv"
 
 	v1 "example.com/clusteredcache/api/v1"
 )
@@ -34,8 +35,12 @@ func Port(cache *v1.ClusteredCache) int32 {
 func Nodes(cache *v1.ClusteredCache, replicas int32) []string {
 	nodes := make([]string, 0, max(replicas, 0))
 	for ordinal := range replicas {
-		nodes = append(nodes, fmt.Sprintf("%s-%d.%s.%s.svc:%d",
-			cache.Name, ordinal, NodesServiceName(cache.Name), cache.Namespace, Port(cache)))
+		nodes = append(nodes, nodeAddress(cache, strconv.Itoa(int(ordinal))))
 	}
 	return nodes
+}
+
+func nodeAddress(cache *v1.ClusteredCache, ordinal string) string {
+	return fmt.Sprintf("%s-%s.%s.%s.svc:%d",
+		cache.Name, ordinal, NodesServiceName(cache.Name), cache.Namespace, Port(cache))
 }

@@ -107,11 +107,14 @@ func TestDisruptionBudgetFollowsSize(t *testing.T) {
 }
 
 func TestFinalizerIsAllThatIsAppliedToTheCache(t *testing.T) {
-	got := asText(t, resources.Finalizer(newCache()))
-	want := `{"kind":"ClusteredCache","apiVersion":"cache.example.com/v1",` +
-		`"metadata":{"name":"c","namespace":"shop","finalizers":["cache.example.com/finalizer"]}}`
-	if got != want {
-		t.Errorf("got %s\nwant %s", got, want)
+	for since, want := range map[string]string{
+		"":     `"namespace":"shop","finalizers":["cache.example.com/finalizer"]}}`,
+		"then": `"namespace":"shop","annotations":{"cache.example.com/draining-since":"then"},"finalizers":["cache.example.com/finalizer"]}}`,
+	} {
+		want = `{"kind":"ClusteredCache","apiVersion":"cache.example.com/v1","metadata":{"name":"c",` + want
+		if got := asText(t, resources.Finalizer(newCache(), since)); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
 	}
 }
 

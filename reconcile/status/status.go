@@ -9,6 +9,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,13 +30,13 @@ import (
 const maxMessage = 1024
 
 // For returns the status to write and the cache's state. The status is nil
-// when there is nothing to write it to: the cache is being deleted and not
-// held.
+// when there is nothing to write it to: the cache is being deleted, and neither
+// we nor others keep it.
 func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, plan.Verdict) {
 	sts := plan.StatefulSetAfter(in, outcomes)
 	n := count(in, sts)
 	verdict := judge(in, p, outcomes, n)
-	if in.Cache.DeletionTimestamp != nil && len(p.Holds) == 0 {
+	if in.Cache.DeletionTimestamp != nil && len(p.Holds) == 0 && !outlives(in.Cache) {
 		return nil, verdict
 	}
 	s := cachev1ac.ClusteredCacheStatus().
@@ -111,7 +112,7 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.
 	for _, class := range []plan.Class{plan.Blocked, plan.Waiting} {
 		if held := holdsOf(p, class); len(held) > 0 {
 			message := holdMessage(held)
-			if n.exists && !n.rolledOut() {
+			if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
 				message += "; " + n.sentence() // what is not held goes on
 			}
 			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
@@ -121,13 +122,36 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.
 	case len(outcomes) < len(p.Steps):
 		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonPending, Message: pending(p, outcomes)}
 	case in.Cache.DeletionTimestamp != nil:
-		return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReleased, Message: "being deleted; nothing of ours keeps it"}
+		return released(in, p)
 	case n.exists && !n.observed:
 		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
 	case !n.rolledOut():
 		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
 	}
 	return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
+}
+
+// released is the verdict on a cache that is being deleted and not kept by us.
+// It says what the deletion went on without.
+func released(in plan.Input, p plan.Plan) plan.Verdict {
+	v := plan.Verdict{State: plan.Settled, Reason: v1.ReasonReleased, Message: "being deleted"}
+	if len(p.Steps) > 0 {
+		v.Message = p.Steps[len(p.Steps)-1].Reason
+	}
+	v.Message += "; nothing of ours keeps it"
+	if d := in.Cache.Spec.Deletion; in.Deletion.NamespaceTerminating && d != nil && len(d.Hooks) > 0 {
+		v.Reason = v1.ReasonNamespaceTerminating
+	}
+	return v
+}
+
+// outlives: others keep the cache when we have let go of it, and a pass has
+// written to its status before: what it says now is no longer so. (The garbage
+// collector is not one of the others: it is done in a moment.)
+func outlives(cache *v1.ClusteredCache) bool {
+	return cache.Status.ObservedGeneration > 0 && slices.ContainsFunc(cache.Finalizers, func(f string) bool {
+		return f != v1.Finalizer && f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents
+	})
 }
 
 func pending(p plan.Plan, outcomes []plan.Outcome) string {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -25,6 +26,17 @@ func (s Scenario) Input() plan.Input {
 	}
 	for _, o := range s.Live {
 		switch o := o.(type) {
+		case *batchv1.Job:
+			if in.Deletion.Jobs == nil {
+				in.Deletion.Jobs = map[string]*batchv1.Job{}
+			}
+			in.Deletion.Jobs[o.Name] = o
+		case *corev1.Pod:
+			in.Deletion.Pods = append(in.Deletion.Pods, o)
+		case *corev1.Namespace:
+			in.Deletion.NamespaceTerminating = o.DeletionTimestamp != nil
+		case *corev1.PersistentVolumeClaim:
+			in.OldClaims = append(in.OldClaims, o.Name)
 		case *appsv1.StatefulSet:
 			in.Live.StatefulSet = o
 		case *policyv1.PodDisruptionBudget:

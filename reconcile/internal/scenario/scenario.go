@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,7 +38,8 @@ type Scenario struct {
 	// ConfigMap is the one that the cache names; nil when it does not exist.
 	ConfigMap *corev1.ConfigMap
 	// Live are the existing children: StatefulSets, Services,
-	// PodDisruptionBudgets.
+	// PodDisruptionBudgets, and of a cache that is being deleted, Jobs of hooks
+	// with their Pods, and the Namespace; claims that a former cache left.
 	Live []runtime.Object
 }
 
@@ -125,7 +127,7 @@ func load(dir string) (Scenario, error) {
 var decoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme,
+		v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)

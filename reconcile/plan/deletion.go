@@ -1,0 +1,229 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// checklist is what is done before a cache that is being deleted is let go of,
+// in this order. An item reports whether it keeps the cache in this pass; the
+// first that does decides. How far a deletion is, is read from the cluster, so
+// a pass that is killed anywhere is made good by the next.
+var checklist = []func(*deletion) bool{
+	(*deletion).suspended,
+	(*deletion).orphaned,
+	(*deletion).inForeground,
+	(*deletion).draining,
+	(*deletion).runningHooks,
+}
+
+// deletion is a cache on its way through the checklist.
+type deletion struct {
+	Input
+	plan  Plan
+	hooks []hook
+}
+
+// finish plans the next step of a deletion.
+func finish(in Input) Plan {
+	if !slices.Contains(in.Cache.Finalizers, v1.Finalizer) {
+		return Plan{}
+	}
+	d := &deletion{Input: in, hooks: hooksOf(in)}
+	for _, keeps := range checklist {
+		if keeps(d) {
+			return d.plan
+		}
+	}
+	d.release(d.passedOver())
+	return d.plan
+}
+
+func (d *deletion) hold(class Class, reason, message string) {
+	d.plan.Holds = []Hold{{Gate: "deletion", Target: cacheRef(d.Cache), Class: class, Reason: reason, Message: message}}
+}
+
+// release lets go of the cache; the garbage collector takes its children.
+func (d *deletion) release(passedOver []string) {
+	d.plan.Steps = append(d.plan.Steps, Step{
+		Action: ActionRelease, Target: cacheRef(d.Cache), Live: d.Cache,
+		Reason: strings.Join(append([]string{"being deleted"}, passedOver...), "; "),
+	})
+}
+
+func (d *deletion) suspended() bool {
+	if !d.Cache.Spec.Suspend {
+		return false
+	}
+	d.hold(Blocked, v1.ReasonSuspended,
+		"the cache is being deleted and suspended, so it keeps its finalizer: set spec.suspend to false to let it go")
+	return true
+}
+
+// orphaned: whoever deletes a cache and leaves its children wants them to go
+// on as they are.
+func (d *deletion) orphaned() bool {
+	if !isOrphaned(d.Input) {
+		return false
+	}
+	passed := []string{"its children stay, without an owner (--cascade=orphan)"}
+	if len(d.hooks) > 0 {
+		passed = append(passed, "no hook was run")
+	}
+	d.release(passed)
+	return true
+}
+
+// isOrphaned: the garbage collector takes its finalizer off as soon as the
+// children have no owner any more, long before most passes. What it leaves is a
+// StatefulSet that nobody controls and that we once made.
+func isOrphaned(in Input) bool {
+	sts := in.Live.StatefulSet
+	return slices.Contains(in.Cache.Finalizers, metav1.FinalizerOrphanDependents) ||
+		sts != nil && metav1.GetControllerOf(sts) == nil && OurEntry(sts, "") != nil
+}
+
+// inForeground: the garbage collector deletes all children at once, Jobs too,
+// whatever our finalizer says. Hooks wait until it is done.
+func (d *deletion) inForeground() bool {
+	if !isInForeground(d.Cache) || d.next() == nil {
+		return false
+	}
+	d.hold(Waiting, v1.ReasonForegroundDeletion, d.with(
+		"the cache is being deleted in the foreground: the garbage collector first deletes its nodes and every Job; "+
+			"the hooks run after that, without nodes (--cascade=background would run them with nodes)"))
+	return true
+}
+
+func isInForeground(cache *v1.ClusteredCache) bool {
+	return slices.Contains(cache.Finalizers, metav1.FinalizerDeleteDependents)
+}
+
+// draining takes traffic away and gives clients time to leave. Nodes that are
+// gone, or going whatever we do, have no clients to wait for.
+func (d *deletion) draining() bool {
+	wanted := d.drainTime()
+	if wanted == 0 && d.next() == nil {
+		return false
+	}
+	if s := d.Live.Owned(d.Cache).ClientService; s != nil && s.DeletionTimestamp == nil {
+		d.plan.Steps = append(d.plan.Steps, Step{
+			Action: ActionDelete, Live: s, Reason: "clients must leave: the cache is being deleted",
+			Target: Ref{Kind: "Service", Namespace: s.Namespace, Name: s.Name},
+		})
+	}
+	if wanted == 0 {
+		return false
+	}
+	since, recorded := d.drainingSince()
+	if !recorded {
+		since = d.Now
+		intent := resources.Finalizer(d.Cache, since.UTC().Format(time.RFC3339Nano))
+		d.plan.Steps = append(d.plan.Steps, Step{
+			Action: ActionChange, Target: cacheRef(d.Cache), Intent: intent, Live: d.Cache,
+			Reason: "draining begins", Changes: Compare(intent, d.Cache, ""),
+		})
+	}
+	end := since.Add(wanted)
+	if !end.After(d.Now) {
+		return false
+	}
+	then := "then its nodes go"
+	if h := d.next(); h != nil {
+		then = "then " + h.title + " runs"
+	}
+	d.hold(Waiting, v1.ReasonDraining, d.with(fmt.Sprintf("clients have until %s to leave (spec.deletion.drainSeconds: %d); %s",
+		end.UTC().Format(time.RFC3339), d.Cache.Spec.Deletion.DrainSeconds, then)))
+	d.plan.Holds[0].Until = end
+	return true
+}
+
+func (d *deletion) drainTime() time.Duration {
+	if d.Cache.Spec.Deletion == nil || d.Deletion.NamespaceTerminating || isInForeground(d.Cache) ||
+		d.Live.Owned(d.Cache).StatefulSet == nil {
+		return 0
+	}
+	return time.Duration(max(0, d.Cache.Spec.Deletion.DrainSeconds)) * time.Second
+}
+
+// drainingSince reads the annotation. A time before the deletion is that of a
+// former life (a cache restored from a backup), one to come that of a wrong
+// clock: neither counts.
+func (d *deletion) drainingSince() (time.Time, bool) {
+	since, err := time.Parse(time.RFC3339Nano, d.Cache.Annotations[v1.DrainingSinceAnnotation])
+	return since, err == nil && !since.After(d.Now) && !since.Before(d.Cache.DeletionTimestamp.Time)
+}
+
+// runningHooks brings the first hook that is not done a step closer.
+func (d *deletion) runningHooks() bool {
+	h := d.next()
+	if h == nil {
+		return false
+	}
+	if h.phase == hookAbsent {
+		intent, err := resources.HookJob(d.Cache, h.spec, nodesOf(d.Input))
+		if err != nil {
+			d.hold(Blocked, v1.ReasonSpecInvalid, d.with(err.Error()))
+			return true
+		}
+		d.plan.Steps = append(d.plan.Steps, Step{Action: ActionCreate, Target: h.job, Intent: intent, Reason: h.title})
+	}
+	class, reason := Waiting, v1.ReasonRunningHook
+	switch h.phase {
+	case hookFailed:
+		class, reason = Blocked, v1.ReasonHookFailed
+	case hookForeign:
+		class, reason = Blocked, v1.ReasonNameConflict
+	}
+	d.hold(class, reason, d.with(h.message))
+	return true
+}
+
+// next is the first hook that is neither done nor passed over; nil: none.
+func (d *deletion) next() *hook {
+	for i := range d.hooks {
+		if h := &d.hooks[i]; h.phase != hookDone && h.phase != hookPassed {
+			return h
+		}
+	}
+	return nil
+}
+
+// with adds to a sentence what the deletion goes on without.
+func (d *deletion) with(sentence string) string {
+	return strings.Join(append([]string{sentence}, d.passedOver()...), "; ")
+}
+
+// passedOver says which hooks the deletion goes on without, and why.
+func (d *deletion) passedOver() []string {
+	var said, refused []string
+	for _, h := range d.hooks {
+		switch {
+		case h.phase == hookPassed && h.message == "":
+			refused = append(refused, h.spec.Name)
+		case h.phase == hookPassed:
+			said = append(said, h.message)
+		}
+	}
+	if len(refused) > 0 {
+		which := "no hook was run"
+		if len(refused) < len(d.hooks) || len(d.Deletion.Jobs) > 0 {
+			which = "hooks not done: " + strings.Join(refused, ", ")
+		}
+		said = append(said, fmt.Sprintf("%s: namespace %s is being deleted and takes no new Jobs", which, d.Cache.Namespace))
+	}
+	for _, name := range skipped(d.Cache) {
+		known := slices.ContainsFunc(d.hooks, func(h hook) bool { return h.spec.Name == name })
+		if !known && name != v1.SkipAllHooks {
+			said = append(said, fmt.Sprintf("annotation %s names %q, which is no hook", v1.SkipHooksAnnotation, name))
+		}
+	}
+	return said
+}

@@ -1,0 +1,206 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// Deletion is what is observed of a cache that is being deleted, and of no
+// other.
+type Deletion struct {
+	// NamespaceTerminating: the namespace is being deleted; it takes no new
+	// objects.
+	NamespaceTerminating bool
+	// Jobs have the names of the Jobs of the cache's hooks, whoever they belong
+	// to; by name.
+	Jobs map[string]*batchv1.Job
+	// Pods are those of Jobs that have not ended.
+	Pods []*corev1.Pod
+}
+
+// hookPhase is how far a hook is.
+type hookPhase int
+
+const (
+	hookAbsent  hookPhase = iota // to be created
+	hookRunning                  // neither done nor failed yet
+	hookDone
+	hookFailed  // and blocks
+	hookForeign // the Job of its name is not this cache's
+	hookPassed  // the deletion goes on without it
+)
+
+// hook is one hook of a cache that is being deleted.
+type hook struct {
+	spec  *v1.Hook
+	title string // "hook backup (1 of 3)"
+	job   Ref
+	phase hookPhase
+	// message says how it stands. A hook that is passed over without one is so
+	// because the namespace is being deleted.
+	message string
+}
+
+func hooksOf(in Input) []hook {
+	if in.Cache.Spec.Deletion == nil {
+		return nil
+	}
+	specs := in.Cache.Spec.Deletion.Hooks
+	hooks := make([]hook, 0, len(specs))
+	for i := range specs {
+		h := hook{
+			spec:  &specs[i],
+			title: fmt.Sprintf("hook %s (%d of %d)", specs[i].Name, i+1, len(specs)),
+			job:   Ref{Kind: "Job", Namespace: in.Cache.Namespace, Name: resources.HookJobName(in.Cache, specs[i].Name)},
+		}
+		h.phase, h.message = h.stand(in)
+		hooks = append(hooks, h)
+	}
+	return hooks
+}
+
+// stand says how far the hook is.
+func (h *hook) stand(in Input) (hookPhase, string) {
+	job := in.Deletion.Jobs[h.job.Name]
+	own := job != nil && isControlledBy(job, in.Cache)
+	ended, why := result(job)
+	switch {
+	case isSkipped(in.Cache, h.spec.Name):
+		return hookPassed, fmt.Sprintf("%s was passed over (annotation %s)", h.title, v1.SkipHooksAnnotation)
+	case own && job.DeletionTimestamp == nil && ended == batchv1.JobComplete:
+		return hookDone, ""
+	case in.Deletion.NamespaceTerminating:
+		return hookPassed, ""
+	case job == nil && h.spec.PerNode && nodesOf(in) == 0:
+		return hookPassed, fmt.Sprintf("%s was passed over: it runs per node, and there is none", h.title)
+	case job == nil:
+		return hookAbsent, h.running(in, &batchv1.Job{})
+	case !own:
+		return hookForeign, fmt.Sprintf("%s cannot run: %s exists and is not this cache's; delete it, or go on without the hook: %s",
+			h.title, h.job, h.skipCommand(in))
+	case job.DeletionTimestamp != nil:
+		return hookRunning, fmt.Sprintf("%s waits: %s is being deleted; the hook runs again when it is gone", h.title, h.job)
+	case ended == batchv1.JobFailed && in.Cache.Spec.Deletion.OnFailure == v1.OnFailureContinue:
+		return hookPassed, fmt.Sprintf("%s failed and was passed over (onFailure: Continue): %s: %s", h.title, h.job, why)
+	case ended == batchv1.JobFailed:
+		return hookFailed, fmt.Sprintf("%s failed: %s: %s. To try again: kubectl -n %s delete job %s. To go on without it: %s, or set spec.deletion.onFailure to Continue",
+			h.title, h.job, why, h.job.Namespace, h.job.Name, h.skipCommand(in))
+	}
+	return hookRunning, h.running(in, job)
+}
+
+// result is the condition with which a Job ended, and its reason; "": it has not.
+func result(job *batchv1.Job) (batchv1.JobConditionType, string) {
+	if job == nil {
+		return "", ""
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return c.Type, strings.TrimSuffix(c.Reason+": "+strings.TrimSuffix(c.Message, "."), ": ")
+		}
+	}
+	return "", ""
+}
+
+func (h *hook) skipCommand(in Input) string {
+	names := append(skipped(in.Cache), h.spec.Name)
+	return fmt.Sprintf("kubectl -n %s annotate --overwrite clusteredcache %s %s=%s",
+		in.Cache.Namespace, in.Cache.Name, v1.SkipHooksAnnotation, strings.Join(names, ","))
+}
+
+// running describes a Job that has not ended, in words that stay the same while
+// nothing happens.
+func (h *hook) running(in Input, job *batchv1.Job) string {
+	said := fmt.Sprintf("%s runs as %s", h.title, h.job)
+	if h.spec.PerNode {
+		nodes := nodesOf(in)
+		if job.Spec.Completions != nil {
+			nodes = *job.Spec.Completions
+		}
+		said += fmt.Sprintf(": done for %d of %d nodes", job.Status.Succeeded, nodes)
+		if job.Status.Failed > 0 {
+			said += fmt.Sprintf(", %d attempts failed", job.Status.Failed)
+		}
+	} else {
+		attempts := max(h.spec.Attempts, 1)
+		said += fmt.Sprintf(" (attempt %d of %d)", min(job.Status.Failed+1, attempts), attempts)
+	}
+	if in.Live.Owned(in.Cache).StatefulSet == nil {
+		said += fmt.Sprintf(", without nodes: StatefulSet %s/%s does not exist", in.Cache.Namespace, in.Cache.Name)
+	}
+	if job.Spec.Suspend != nil && *job.Spec.Suspend {
+		said += "; someone has suspended the Job"
+	}
+	if why := stuck(in.Deletion.Pods, job); why != "" {
+		said += "; " + why
+	}
+	return said
+}
+
+// stuck says why the first pod, by name, of a Job that does not start does not.
+func stuck(pods []*corev1.Pod, job *batchv1.Job) string {
+	var said []string
+	for _, p := range pods {
+		if job.UID == "" || p.Labels[batchv1.JobNameLabel] != job.Name {
+			continue
+		}
+		if why := notStarting(p); why != "" {
+			said = append(said, why)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return slices.Min(said)
+}
+
+func notStarting(p *corev1.Pod) string {
+	for _, c := range p.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil {
+			switch w.Reason {
+			case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+				// The first two take turns.
+				return fmt.Sprintf("pod %s does not start: image %s cannot be pulled", p.Name, c.Image)
+			case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+				return fmt.Sprintf("pod %s does not start: %s: %s", p.Name, w.Reason, w.Message)
+			}
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return fmt.Sprintf("pod %s does not start: no machine has room for it", p.Name)
+		}
+	}
+	return ""
+}
+
+// nodesOf is the number of nodes that a cache that is being deleted has.
+func nodesOf(in Input) int32 {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	if sts == nil || sts.Spec.Replicas == nil {
+		return 0
+	}
+	return min(*sts.Spec.Replicas, v1.MaxSize)
+}
+
+// skipped are the names in the annotation skip-hooks, in order.
+func skipped(cache *v1.ClusteredCache) []string {
+	var names []string
+	for name := range strings.SplitSeq(cache.Annotations[v1.SkipHooksAnnotation], ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func isSkipped(cache *v1.ClusteredCache, hook string) bool {
+	return slices.ContainsFunc(skipped(cache), func(name string) bool { return name == hook || name == v1.SkipAllHooks })
+}
