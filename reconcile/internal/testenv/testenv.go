@@ -106,6 +106,19 @@ func (e *Env) start() error {
 	return err
 }
 
+// Program builds clusteredcache into a directory of the test's and returns its
+// path.
+func Program(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "clusteredcache")
+	build := exec.Command("go", "build", "-o", path, "./cmd/clusteredcache")
+	build.Dir = Root()
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the program: %v\n%s", err, out)
+	}
+	return path
+}
+
 // Stop stops the control plane and waits for its end.
 func (e *Env) Stop() error {
 	if e.stdin != nil {
