@@ -101,10 +101,14 @@ run kubectl -n shop scale statefulset sessions --replicas=1
 run clusteredcache reconcile -A --wait --yes
 run kubectl get clusteredcaches -A
 
-step "A cache is deleted. The pass lets go of it, the garbage collector takes its children."
-run kubectl -n shop delete clusteredcache preview --wait=false
-run clusteredcache reconcile -A --yes
-run kubectl -n shop wait --for=delete statefulset/preview --timeout=60s
+step "A cache is deleted. First a look at what comes next: its clients are sent away."
+run kubectl -n shop delete clusteredcache sessions --wait=false
+run clusteredcache diff -n shop sessions || [ $? -eq 1 ] # there are changes
+
+step "Then the whole deletion in one run: clients have time to leave, a hook runs once" \
+	"for each node, the pass lets go, and the garbage collector takes the children."
+run clusteredcache reconcile -n shop sessions --wait --yes
+run kubectl -n shop wait --for=delete statefulset/sessions --timeout=60s
 run kubectl -n shop get clusteredcaches,statefulsets
 
 step "That was the demo. The control plane goes away with it."
