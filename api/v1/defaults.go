@@ -1,5 +1,19 @@
 package v1
 
+import "time"
+
+// DefaultProgressDeadlineSeconds holds where spec.rollout says nothing else.
+const DefaultProgressDeadlineSeconds = 600
+
+// ProgressDeadline is how long nodes may make no progress.
+func (s *ClusteredCacheSpec) ProgressDeadline() time.Duration {
+	seconds := int32(DefaultProgressDeadlineSeconds)
+	if s.Rollout != nil && s.Rollout.ProgressDeadlineSeconds > 0 {
+		seconds = s.Rollout.ProgressDeadlineSeconds
+	}
+	return time.Duration(seconds) * time.Second
+}
+
 // Default fills in what the API server would, for an object that no server has
 // seen. The markers in types.go repeat it; a test keeps the two together.
 func (c *ClusteredCache) Default() {
@@ -14,6 +28,9 @@ func (c *ClusteredCache) Default() {
 	}
 	if d := c.Spec.Deletion; d != nil {
 		d.setDefaults()
+	}
+	if r := c.Spec.Rollout; r != nil && r.ProgressDeadlineSeconds == 0 {
+		r.ProgressDeadlineSeconds = DefaultProgressDeadlineSeconds
 	}
 	if c.Status.ObservedGeneration == 0 {
 		c.Status.ObservedGeneration = -1

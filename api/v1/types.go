@@ -92,6 +92,10 @@ type ClusteredCacheSpec struct {
 	// +optional
 	Config *ConfigReference `json:"config,omitempty"`
 
+	// rollout says how patient a rollout is.
+	// +optional
+	Rollout *RolloutSpec `json:"rollout,omitempty"`
+
 	// podTemplate is a partial PodTemplateSpec, merged over the nodes' own by
 	// strategic merge, for what has no field here (affinity, sidecars,
 	// tolerations, ...).
@@ -109,6 +113,26 @@ type ClusteredCacheSpec struct {
 	// still written.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// RolloutSpec says how patient a rollout is.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.progressDeadlineSeconds) || self.minReadySeconds < self.progressDeadlineSeconds",message="minReadySeconds must be less than progressDeadlineSeconds"
+type RolloutSpec struct {
+	// progressDeadlineSeconds is how long nodes may make no progress before the
+	// cache counts as stalled (reason ProgressDeadlineExceeded). It counts from
+	// the last change of the StatefulSet by a pass, or of a node's readiness,
+	// whichever is later. Nothing is rolled back.
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
+
+	// minReadySeconds is how long a node must have been ready before the
+	// rollout goes on to the next.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 }
 
 // StorageSpec describes the volume of each node.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,6 +20,8 @@ const (
 	MessageImageMissing = "image is required with engine Custom"
 	MessageSize         = "should be greater than or equal to 1"
 	MessageQuantity     = "is not an amount that a machine can have"
+	MessageNegative     = "should be greater than or equal to 0"
+	MessageRollout      = "minReadySeconds must be less than progressDeadlineSeconds"
 	MessageHookNames    = "every hook needs a name of its own"
 	MessageHookAll      = "all stands for every hook: choose another name"
 	MessageSizeMaximum  = "should be less than or equal to 1000"
@@ -69,6 +72,16 @@ func ValidateSpec(s *ClusteredCacheSpec) string {
 		return "spec.storage: " + MessageStorage
 	case s.Storage != nil && isAbsurd(s.Storage.Size):
 		return "spec.storage.size: " + MessageQuantity
+	}
+	if r := s.Rollout; r != nil {
+		switch {
+		case r.ProgressDeadlineSeconds < 0:
+			return "spec.rollout.progressDeadlineSeconds: " + MessageSize
+		case r.MinReadySeconds < 0:
+			return "spec.rollout.minReadySeconds: " + MessageNegative
+		case r.MinReadySeconds > 0 && time.Duration(r.MinReadySeconds)*time.Second >= s.ProgressDeadline():
+			return "spec.rollout: " + MessageRollout
+		}
 	}
 	if hasAbsurd(s.Resources) {
 		return "spec.resources: " + MessageQuantity

@@ -28,6 +28,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1.DeletionSpecApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Hook"):
 		return &apiv1.HookApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("RolloutSpec"):
+		return &apiv1.RolloutSpecApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("StorageSpec"):
 		return &apiv1.StorageSpecApplyConfiguration{}
 

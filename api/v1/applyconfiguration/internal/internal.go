@@ -84,6 +84,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: resources
       type:
         namedType: io.k8s.api.core.v1.ResourceRequirements
+    - name: rollout
+      type:
+        namedType: com.example.clusteredcache.api.v1.RolloutSpec
     - name: size
       type:
         scalar: numeric
@@ -210,6 +213,16 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.example.clusteredcache.api.v1.RetainPolicy
   scalar: string
+- name: com.example.clusteredcache.api.v1.RolloutSpec
+  map:
+    fields:
+    - name: minReadySeconds
+      type:
+        scalar: numeric
+    - name: progressDeadlineSeconds
+      type:
+        scalar: numeric
+      default: 600
 - name: com.example.clusteredcache.api.v1.StorageSpec
   map:
     fields:

@@ -39,6 +39,8 @@ type ClusteredCacheSpecApplyConfiguration struct {
 	// config names a ConfigMap that is mounted at /etc/cache. A change of its
 	// content restarts the nodes one by one.
 	Config *ConfigReferenceApplyConfiguration `json:"config,omitempty"`
+	// rollout says how patient a rollout is.
+	Rollout *RolloutSpecApplyConfiguration `json:"rollout,omitempty"`
 	// podTemplate is a partial PodTemplateSpec, merged over the nodes' own by
 	// strategic merge, for what has no field here (affinity, sidecars,
 	// tolerations, ...).
@@ -127,6 +129,14 @@ func (b *ClusteredCacheSpecApplyConfiguration) WithStorage(value *StorageSpecApp
 // If called multiple times, the Config field is set to the value of the last call.
 func (b *ClusteredCacheSpecApplyConfiguration) WithConfig(value *ConfigReferenceApplyConfiguration) *ClusteredCacheSpecApplyConfiguration {
 	b.Config = value
+	return b
+}
+
+// WithRollout sets the Rollout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollout field is set to the value of the last call.
+func (b *ClusteredCacheSpecApplyConfiguration) WithRollout(value *RolloutSpecApplyConfiguration) *ClusteredCacheSpecApplyConfiguration {
+	b.Rollout = value
 	return b
 }
 
