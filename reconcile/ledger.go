@@ -24,7 +24,8 @@ const (
 // that had something to do, not with the fleet.
 type ledger struct {
 	mu       sync.Mutex
-	plain    int // settled at first sight, nothing to say
+	all      bool // caches that need nothing are told too
+	plain    int  // settled at first sight, nothing to say
 	reports  map[types.NamespacedName]plan.Report
 	pending  map[types.NamespacedName]time.Time // unsettled -> due
 	now      Progress
@@ -66,7 +67,7 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 		r.Outcomes = append(earlier(before.Outcomes, nil), r.Outcomes...)
 		r.StatusWritten = r.StatusWritten || before.StatusWritten
 		l.reports[key] = r
-	case nothingToSay(r):
+	case nothingToSay(r) && !l.all:
 		l.plain++
 	default:
 		l.reports[key] = r
@@ -81,7 +82,7 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 // nothingToSay tells a cache that is as it should be and was before.
 func nothingToSay(r plan.Report) bool {
 	edited := r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
-	return r.Verdict.State == plan.Settled && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
+	return r.Verdict.State == plan.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
 }
 
 // interval is how long to wait before looking again.

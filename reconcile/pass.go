@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/observe"
@@ -81,12 +83,12 @@ const maxRounds = 5
 func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, error) {
 	report := plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name}
 	if item.Err != nil {
-		report.Verdict = unobserved(item.Err)
+		report.Verdict = r.unseen(item.Err)
 		return report, nil
 	}
 	in := item.Input
 	for round := 1; ; round++ {
-		err := r.round(ctx, in, &report)
+		err := r.visit(ctx, in, &report)
 		switch {
 		case ctx.Err() != nil:
 			report.Verdict = plan.Verdict{State: plan.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
@@ -114,7 +116,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			if errors.Is(err, observe.ErrNotFound) {
 				err = errGone
 			}
-			report.Verdict = unobserved(err)
+			report.Verdict = r.unseen(err)
 			return report, nil
 		}
 	}
@@ -140,14 +142,31 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if intent == nil || len(plan.Compare(intent, in.Cache, "status")) == 0 {
+	if intent == nil {
 		return nil
 	}
-	report.StatusWritten, err = r.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
-	if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
-		return nil // the failure that the status would have told is the one to tell
+	if len(plan.Compare(intent, in.Cache, "status")) > 0 {
+		report.StatusWritten, err = r.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
+		if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
+			return nil // the failure that the status would have told is the one to tell
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	r.tell(ctx, in, status.Events(in, done.Outcomes, verdict))
+	return nil
+}
+
+// tell writes Events. They are a service: without the right to write them the
+// pass is as good, and says so once.
+func (r *runner) tell(ctx context.Context, in plan.Input, events []plan.Event) {
+	if !r.options.Events || len(events) == 0 {
+		return
+	}
+	if err := r.writer.Events(ctx, in.Cache, metav1.NewMicroTime(in.Now), events); err != nil {
+		r.warned.Do(func() { slog.Warn("Events cannot be written; all else is done", "error", err) })
+	}
 }
 
 // complete observes what only some caches need.
@@ -162,7 +181,17 @@ func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error
 	if in.Cache.DeletionTimestamp != nil {
 		in.Now = time.Now() // clients get their time to leave, however long the pass has taken so far
 	}
-	in.Deletion, err = r.reader.Deletion(ctx, in.Cache)
+	if in.Deletion, err = r.reader.Deletion(ctx, in.Cache); err != nil {
+		return in, err
+	}
+	if plan.NeedsNodes(in) || r.options.Nodes && in.Live.Owned(in.Cache).StatefulSet != nil {
+		if in.Nodes, err = r.reader.Nodes(ctx, in); err != nil {
+			return in, err
+		}
+	}
+	if plan.NeedsVolumes(in) {
+		in.Volumes, err = r.reader.Volumes(ctx, in)
+	}
 	return in, err
 }
 

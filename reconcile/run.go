@@ -3,12 +3,14 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -30,6 +32,13 @@ type Options struct {
 	// Estimate, if not nil, decides which refusals of the server make a step
 	// estimated instead of failed: it returns the reason, "" for a failure.
 	Estimate func(error) string
+	// Events: what changed is told in Events of the caches too.
+	Events bool
+	// Nodes: single nodes of caches that have settled are observed as well.
+	Nodes bool
+	// Expect, if not nil, takes the place of Scope: the caches in it, whose
+	// stored spec must be that of the manifest. For Look only.
+	Expect *observe.Manifests
 	// Progress, if not nil, is called after every cache and before every wait.
 	// It is never called twice at the same time.
 	Progress func(Progress)
@@ -54,12 +63,19 @@ func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) 
 		writer:  apply.NewWriter(c, o.Estimate),
 		ledger:  newLedger(o.Progress),
 	}
-	waiting, end := waitContext(ctx, o)
-	defer end()
+	r.visit = r.round
 	caches := r.fleet
 	if o.Manifests != nil {
 		caches = r.supposed
 	}
+	return r.run(ctx, caches)
+}
+
+// run makes a pass over caches, and further ones as the options say.
+func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
+	o := r.options
+	waiting, end := waitContext(ctx, o)
+	defer end()
 	err := r.pass(ctx, caches)
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
 		err = r.pass(ctx, r.again)
@@ -68,6 +84,7 @@ func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) 
 	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
 		err = nil // reads that the end of ctx cut short
 	}
+	f.Waited = o.Wait
 	f.TimedOut = o.Wait && !f.Interrupted && err == nil && r.ledger.unsettled() > 0
 	return f, err
 }
@@ -77,6 +94,10 @@ type runner struct {
 	reader  *observe.Reader
 	writer  *apply.Writer
 	ledger  *ledger
+	// visit brings one cache closer to its spec, or only looks at it.
+	visit func(context.Context, plan.Input, *plan.Report) error
+	// warned: it was said that Events cannot be written.
+	warned sync.Once
 }
 
 // waitContext ends when waiting does; without Wait or LingerUntil at once.

@@ -18,6 +18,29 @@ const (
 	ReasonReady = "Ready"
 	// ReasonProgressing: nodes are being created, replaced or removed.
 	ReasonProgressing = "Progressing"
+	// ReasonRolloutHeld: every node is ready, and someone keeps some of them on
+	// an older revision with a partition or the update strategy OnDelete.
+	ReasonRolloutHeld = "RolloutHeld"
+	// ReasonProgressDeadlineExceeded: nodes have made no progress for longer
+	// than spec.rollout.progressDeadlineSeconds.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonImagePullBackOff: a node's image cannot be pulled.
+	ReasonImagePullBackOff = "ImagePullBackOff"
+	// ReasonCrashLoopBackOff: a node's container ends again and again.
+	ReasonCrashLoopBackOff = "CrashLoopBackOff"
+	// ReasonOOMKilled: a node's container ends again and again for want of memory.
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonCreateContainerConfigError: a node's container cannot be created,
+	// most often because a Secret or ConfigMap that podTemplate names is missing.
+	ReasonCreateContainerConfigError = "CreateContainerConfigError"
+	// ReasonUnschedulable: the scheduler finds no machine for a node.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonVolumeNotBound: a node's claim has no volume.
+	ReasonVolumeNotBound = "VolumeNotBound"
+	// ReasonPodNotCreated: the API server refuses a node's pod.
+	ReasonPodNotCreated = "PodNotCreated"
+	// ReasonVolumeResizing: volumes are growing.
+	ReasonVolumeResizing = "VolumeResizing"
 	// ReasonNotObserved: the StatefulSet controller has not yet seen the
 	// newest StatefulSet, so its numbers are old.
 	ReasonNotObserved = "NotObserved"
@@ -65,6 +88,9 @@ const (
 const (
 	// ReasonReleased: the cache is being deleted and nothing of ours keeps it.
 	ReasonReleased = "Released"
+	// ReasonSpecNotApplied: the live spec is not that of the manifest that is
+	// waited for (status -f).
+	ReasonSpecNotApplied = "SpecNotApplied"
 	// ReasonGone: the cache was deleted during the pass.
 	ReasonGone = "Gone"
 	// ReasonNotFound: there is no cache of the name that was asked for.

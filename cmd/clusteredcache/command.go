@@ -25,6 +25,7 @@ func commands() []command {
 	return []command{
 		{"reconcile", "apply what ClusteredCaches ask for, once, and report", runReconcile, helpReconcile},
 		{"diff", "show what reconcile would change, now or with other manifests", runDiff, helpDiff},
+		{"status", "say how ClusteredCaches stand, and wait for them; writes nothing", runStatus, helpStatus},
 		{"render", "print what ClusteredCaches in manifests ask for, offline", runRender, helpRender},
 		{"version", "print the version", runVersion, helpVersion},
 	}

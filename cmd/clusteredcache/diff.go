@@ -49,7 +49,7 @@ func runDiff(ctx context.Context, args []string, p process) error {
 }
 
 // defaultNamespace is that of manifests that name none.
-func (o *diffFlags) defaultNamespace(target *kube.Target) string {
+func (o *passFlags) defaultNamespace(target *kube.Target) string {
 	if len(o.namespaces) > 0 {
 		return o.namespaces[0]
 	}

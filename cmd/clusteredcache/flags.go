@@ -34,6 +34,7 @@ type passFlags struct {
 
 // reportFlags say how to report.
 type reportFlags struct {
+	formats     []format // that -o may name
 	outputTexts []string
 	outputs     []output
 	color       string
@@ -41,7 +42,7 @@ type reportFlags struct {
 }
 
 func newPassFlags(command string) passFlags {
-	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection")}
+	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection"), reportFlags: reportFlags{formats: formats}}
 }
 
 func (o *passFlags) bindScope() {
@@ -56,7 +57,7 @@ func (o *passFlags) bindScope() {
 func (o *passFlags) bindRest(verbose string) {
 	fs := o.own
 	fs.IntVar(&o.concurrency, "concurrency", 10, "Work on `N` ClusteredCaches at the same time")
-	fs.StringArrayVarP(&o.outputTexts, "output", "o", nil, "Report as "+formatNames()+", to stdout or a file: `FORMAT[=FILE]` (repeatable; default text)")
+	fs.StringArrayVarP(&o.outputTexts, "output", "o", nil, "Report as "+formatNames(o.formats)+", to stdout or a file: `FORMAT[=FILE]` (repeatable; default text)")
 	fs.StringVar(&o.color, "color", "auto", "Colours `WHEN`: auto, always or never; auto obeys NO_COLOR")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, verbose)
 	o.connection.bind(o.connecting)
@@ -109,7 +110,7 @@ func (o *passFlags) complete() error {
 		}
 		o.selector = selector
 	}
-	outputs, err := parseOutputs(o.outputTexts)
+	outputs, err := parseOutputs(o.formats, o.outputTexts)
 	o.outputs = outputs
 	return err
 }
@@ -215,16 +216,21 @@ func newDiffFlags() *diffFlags {
 func parseDiff(args []string) (*diffFlags, error) {
 	o := newDiffFlags()
 	err := o.parse(args, func() []contradiction {
-		given := len(o.files) > 0
-		return append([]contradiction{
-			{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
-			{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
-			{given && o.shard.Count > 0, "--shard and -f contradict: a part of all ClusteredCaches, or those of these files"},
-			{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
-			{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
-		}, unreadable(o.files)...)
+		return append(o.ofFiles(o.files), unreadable(o.files)...)
 	})
 	return o, err
+}
+
+// ofFiles are the contradictions of -f with what else says which caches.
+func (o *passFlags) ofFiles(files []string) []contradiction {
+	given := len(files) > 0
+	return []contradiction{
+		{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
+		{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
+		{given && o.shard.Count > 0, "--shard and -f contradict: a part of all ClusteredCaches, or those of these files"},
+		{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
+		{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
+	}
 }
 
 // unreadable are the values of -f that no manifests can be read from.

@@ -4,7 +4,7 @@
 //	args -> command table -> flags and their contradictions -> kube.Load, kube.NewClient
 //	     -> reconcile.Run -> report on stdout -> exit status
 //
-// diff is the same with a dry-run client.
+// diff is the same with a dry-run client, status with reconcile.Look.
 //
 // Results go to stdout and everything else (the first line, progress, logs,
 // questions, errors) to stderr. Only main ends the process.
@@ -72,6 +72,7 @@ type process struct {
 	load       func(connectionFlags) (*kube.Target, error)
 	connect    func(*kube.Target, *kube.Counter) (client.Client, error)
 	pass       func(context.Context, client.Client, reconcile.Options) (report.Fleet, error)
+	look       func(context.Context, client.Reader, reconcile.Options) (report.Fleet, error)
 	render     func(*observe.Manifests) []reconcile.Rendered
 }
 
@@ -87,6 +88,7 @@ func ourselves(started time.Time) process {
 		load:    connectionFlags.load,
 		connect: kube.NewClient,
 		pass:    reconcile.Run,
+		look:    reconcile.Look,
 		render:  reconcile.Render,
 	}
 }

@@ -171,7 +171,7 @@ func TestSigterm(t *testing.T) {
 // to is -o FORMAT=FILE.
 func to(t *testing.T, name, file string) output {
 	t.Helper()
-	f, ok := findFormat(name)
+	f, ok := findFormat(formats, name)
 	if !ok {
 		t.Fatalf("no format %s", name)
 	}

@@ -31,7 +31,8 @@ type format struct {
 	write func(io.Writer, report.Fleet, look) error
 }
 
-// formats are in the order in which they are told.
+// formats are those of the commands that make a pass, in the order in which they
+// are told.
 var formats = []format{
 	{"text", func(w io.Writer, f report.Fleet, l look) error {
 		return report.Text(w, f, report.TextOptions{Preview: l.preview, Verbose: l.verbose, Color: l.color})
@@ -48,7 +49,7 @@ var formats = []format{
 }
 
 // formatNames lists them: "text, json, markdown or name".
-func formatNames() string {
+func formatNames(formats []format) string {
 	last := len(formats) - 1
 	names := make([]string, 0, last)
 	for _, f := range formats[:last] {
@@ -57,7 +58,7 @@ func formatNames() string {
 	return strings.Join(names, ", ") + " or " + formats[last].name
 }
 
-func findFormat(name string) (format, bool) {
+func findFormat(formats []format, name string) (format, bool) {
 	at := slices.IndexFunc(formats, func(f format) bool { return f.name == name })
 	if at < 0 {
 		return format{}, false
@@ -66,7 +67,7 @@ func findFormat(name string) (format, bool) {
 }
 
 // parseOutputs reads the values of -o. Text goes to stdout when there are none.
-func parseOutputs(values []string) ([]output, error) {
+func parseOutputs(formats []format, values []string) ([]output, error) {
 	if len(values) == 0 {
 		return []output{{format: formats[0]}}, nil
 	}
@@ -74,9 +75,9 @@ func parseOutputs(values []string) ([]output, error) {
 	taken := map[string]string{}
 	for _, value := range values {
 		name, file, isFile := strings.Cut(value, "=")
-		f, known := findFormat(name)
+		f, known := findFormat(formats, name)
 		if !known {
-			return nil, fmt.Errorf("-o %s: the format is %s", value, formatNames())
+			return nil, fmt.Errorf("-o %s: the format is %s", value, formatNames(formats))
 		}
 		if isFile && file == "" {
 			return nil, fmt.Errorf("-o %s: the name of the file is missing", value)

@@ -43,7 +43,7 @@ func runReconcile(ctx context.Context, args []string, p process) error {
 
 // apply makes the pass and reports on stdout.
 func (r *reconciling) apply(ctx context.Context) error {
-	options := reconcile.Options{Scope: r.scope, Concurrency: r.flags.concurrency, Wait: r.flags.wait}
+	options := reconcile.Options{Scope: r.scope, Concurrency: r.flags.concurrency, Wait: r.flags.wait, Events: true}
 	if r.flags.wait {
 		options.Timeout = r.flags.timeout
 	}

@@ -9,6 +9,8 @@
 //   - an existing child is applied with its uid and resourceVersion
 //   - a missing child is applied with a resourceVersion that no object has,
 //     which creates and never overwrites
+//   - a StatefulSet is replaced by uid and resourceVersion, and the new one
+//     applied as a missing child is
 //   - status is written with the last resourceVersion seen of the cache
 //
 // Whether writes are real is the client's business: a dry-run client makes the
@@ -191,6 +193,8 @@ func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Ou
 		return w.release(ctx, s, version)
 	case plan.ActionClaim:
 		return w.claim(ctx, s, version)
+	case plan.ActionReplace:
+		return w.replace(ctx, s, version)
 	}
 	return w.apply(ctx, s, version)
 }

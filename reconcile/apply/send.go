@@ -47,7 +47,8 @@ func (w *Writer) persist(ctx context.Context, s plan.Step, version string, send 
 		if err == nil || !stale(err) {
 			return err
 		}
-		if s.Live == nil || s.Target.Kind == v1.Kind {
+		if s.Live == nil || s.Target.Kind == v1.Kind || s.Target.Kind == "Pod" {
+			// What a pod's status says is why the step was planned.
 			return ErrStale
 		}
 		if version, err = w.newVersion(ctx, s); err != nil {
@@ -248,6 +249,8 @@ func newObject(kind string) client.Object {
 		return &appsv1.StatefulSet{}
 	case "Service":
 		return &corev1.Service{}
+	case "PersistentVolumeClaim":
+		return &corev1.PersistentVolumeClaim{}
 	case "PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}
 	case "Job":

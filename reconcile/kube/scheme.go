@@ -4,7 +4,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +23,8 @@ func Scheme() *runtime.Scheme {
 		appsv1.AddToScheme,
 		batchv1.AddToScheme,
 		policyv1.AddToScheme,
+		storagev1.AddToScheme,
+		eventsv1.AddToScheme,
 		v1.AddToScheme,
 	} {
 		// Fails only when two types claim one kind, which is a bug.
@@ -30,7 +34,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // kinds are all the kinds that a pass reads or writes, with the names that
-// their API server resources have. All but Namespace are namespaced.
+// their API server resources have. All but two are namespaced.
 var kinds = []struct {
 	gv               schema.GroupVersion
 	kind             string
@@ -44,8 +48,12 @@ var kinds = []struct {
 	{corev1.SchemeGroupVersion, "PersistentVolumeClaim", "persistentvolumeclaims", "persistentvolumeclaim"},
 	{corev1.SchemeGroupVersion, "Pod", "pods", "pod"},
 	{batchv1.SchemeGroupVersion, "Job", "jobs", "job"},
+	{storagev1.SchemeGroupVersion, storageClass, "storageclasses", "storageclass"},
+	{eventsv1.SchemeGroupVersion, "Event", "events", "event"},
 	{policyv1.SchemeGroupVersion, "PodDisruptionBudget", "poddisruptionbudgets", "poddisruptionbudget"},
 }
+
+const storageClass = "StorageClass"
 
 // Mapper returns a mapper that knows the kinds we use and never asks the
 // server: discovery would cost a request for each API group at every start,
@@ -54,7 +62,7 @@ func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds {
 		scope := meta.RESTScopeNamespace
-		if k.kind == "Namespace" {
+		if k.kind == "Namespace" || k.kind == storageClass {
 			scope = meta.RESTScopeRoot
 		}
 		m.AddSpecific(k.gv.WithKind(k.kind), k.gv.WithResource(k.plural), k.gv.WithResource(k.singular), scope)

@@ -121,7 +121,7 @@ func TestPageSizes(t *testing.T) {
 		want           int64
 	}{
 		{0, 0, 100},                // nothing is known
-		{100, 400 * KiB, 64},      // 4 KiB each
+		{100, 400 * KiB, 64},       // 4 KiB each
 		{100, 50 * KiB, 500},       // small objects
 		{100, 100 * 100 * KiB, 20}, // 100 KiB each
 	} {

@@ -20,6 +20,8 @@ func effects(in Input, s Step) []string {
 	switch {
 	case s.Action == ActionRelease:
 		return released(in)
+	case s.Action == ActionReplace:
+		return []string{"no node restarts: the nodes run on and belong to the new StatefulSet"}
 	case s.Action == ActionChange && isSet && isApply:
 		return append(rollout(in, s, live, intent), resize(in, s, live)...)
 	}
@@ -68,12 +70,12 @@ func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.Statef
 		return nil
 	}
 	var said []string
-	if move := versionMove(liveImage(live), *intent.Spec.Template.Spec.Containers[0].Image); move != "" {
+	if move := moveOf(live, intent); move != "" {
 		said = append(said, move)
 	}
 	nodes := replaced(live, *intent.Spec.Replicas)
 	switch {
-	case live.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType:
+	case onDelete(live):
 		return append(said, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
 	case len(nodes) == 0:
 		return append(said, "no node restarts: someone set a partition that holds all of them")
@@ -92,6 +94,23 @@ func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.Statef
 	return said
 }
 
+func moveOf(live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) string {
+	return versionMove(liveImage(live), *intent.Spec.Template.Spec.Containers[0].Image)
+}
+
+// downgrade says which versions a step goes back from and to; "": it does not.
+func downgrade(s Step) string {
+	live, isSet := s.Live.(*appsv1.StatefulSet)
+	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
+	if !isSet || !isApply || s.Action != ActionChange {
+		return ""
+	}
+	if move := moveOf(live, intent); strings.HasPrefix(move, "downgrade") {
+		return move
+	}
+	return ""
+}
+
 func changesTemplate(changes []Change) bool {
 	for _, c := range changes {
 		if strings.HasPrefix(c.Path, "spec.template.") && c.From != c.To {
@@ -104,7 +123,7 @@ func changesTemplate(changes []Change) bool {
 // replaced are the nodes that the StatefulSet controller replaces for a new
 // template, in its order: from the highest ordinal down to the partition.
 func replaced(live *appsv1.StatefulSet, wanted int32) []string {
-	if live.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+	if onDelete(live) {
 		return nil
 	}
 	var nodes []string

@@ -35,6 +35,9 @@ func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
 		live.Retain = want.Retain
 	}
 	cache.Spec.Storage = live
+	if wantsGrowth(want, live) && isControlledBy(sts, in.Cache) {
+		return cache, nil // see grow
+	}
 	return cache, []Hold{{
 		Gate: "immutable", Class: Blocked, Reason: v1.ReasonImmutableField,
 		Target: Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name},
@@ -79,10 +82,10 @@ func storageDifference(want, live *v1.StorageSpec) (path, from, to string) {
 		return "spec.storage", "none", want.Size.String()
 	case want == nil:
 		return "spec.storage", live.Size.String(), "none"
-	case want.Size.Cmp(live.Size) != 0:
-		return "spec.storage.size", live.Size.String(), want.Size.String()
 	case className(want) != className(live):
 		return "spec.storage.storageClassName", className(live), className(want)
+	case want.Size.Cmp(live.Size) != 0:
+		return "spec.storage.size", live.Size.String(), want.Size.String()
 	}
 	return "", "", ""
 }

@@ -17,6 +17,7 @@ func For(in Input) Plan {
 	for i := range p.Steps {
 		p.Steps[i].After = after(in, p.Steps[i])
 		p.Steps[i].Effects = effects(in, p.Steps[i])
+		p.Steps[i].Downgrade = downgrade(p.Steps[i])
 	}
 	return p
 }
@@ -47,6 +48,8 @@ func decide(in Input) Plan {
 	for _, c := range children {
 		p.add(in, c)
 	}
+	p.grow(in)
+	p.Steps = append(p.Steps, unstick(in, p)...)
 	return p
 }
 
@@ -101,9 +104,12 @@ func (p *Plan) add(in Input, c child) {
 // spec says, and with them what protects them.
 func (p *Plan) keepsNodes(in Input) bool {
 	sts := in.Live.Owned(in.Cache).StatefulSet
-	return sts != nil && *sts.Spec.Replicas > 1 && slices.ContainsFunc(p.Holds, func(h Hold) bool {
-		return h.Target.Kind == "StatefulSet" && h.Gate != "immutable"
-	})
+	return sts != nil && *sts.Spec.Replicas > 1 && p.holds("StatefulSet")
+}
+
+// holds tells whether a child is withheld as a whole.
+func (p *Plan) holds(kind string) bool {
+	return slices.ContainsFunc(p.Holds, func(h Hold) bool { return h.Target.Kind == kind && h.Gate != "immutable" })
 }
 
 func reason(in Input, c child, changes []Change) string {

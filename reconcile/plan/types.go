@@ -36,6 +36,10 @@ type Input struct {
 	// OldClaims are the claims, by name, that the nodes of a StatefulSet that
 	// does not exist yet would find; observed only for one with storage.
 	OldClaims []string
+	// Nodes is nil unless NeedsNodes.
+	Nodes *Nodes
+	// Volumes is nil unless NeedsVolumes.
+	Volumes *Volumes
 	// Now is the pass's one clock reading, or for a cache that is being deleted,
 	// one that is as new as the rest.
 	Now time.Time
@@ -79,6 +83,9 @@ const (
 	// ActionClaim makes ours, in managedFields alone, what stands in the way of
 	// the change that follows on the same object, so that the change removes it.
 	ActionClaim Action = "claim"
+	// ActionReplace deletes the live StatefulSet that the plan saw, without its
+	// nodes, and applies the intent in its place.
+	ActionReplace Action = "replace"
 	// ActionRelease removes our finalizer, and nothing else, from the cache.
 	ActionRelease Action = "release"
 )
@@ -90,11 +97,11 @@ type Step struct {
 	// Reason is one clause for people, such as "spec.replicas differs"; mostly
 	// empty for a create: there is no object.
 	Reason string
-	// Intent is what to apply (create, change); nil otherwise.
+	// Intent is what to apply (create, change, replace); nil otherwise.
 	Intent runtime.ApplyConfiguration
 	// Managers are the managedFields to write (claim); nil otherwise.
 	Managers []metav1.ManagedFieldsEntry
-	// Live is the object that the plan saw (change, delete, release): the
+	// Live is the object that the plan saw (all but create): the
 	// write holds only for this uid and resourceVersion.
 	Live Object
 	// Changes are the fields that differ, in path order (change).
@@ -102,6 +109,9 @@ type Step struct {
 	// Restarts is the number of nodes that the step makes the StatefulSet
 	// controller replace.
 	Restarts int32
+	// Downgrade says from which version to which, when the step is one; "": it
+	// is none.
+	Downgrade string
 	// Effects say in sentences what the step means for the cache's nodes and
 	// keys, the most important first.
 	Effects []string
@@ -168,6 +178,7 @@ const (
 	Configured Result = "configured"
 	Unchanged  Result = "unchanged"
 	Deleted    Result = "deleted"
+	Replaced   Result = "replaced"
 	Released   Result = "released"
 	Failed     Result = "failed"
 	// Estimated: the step was not, or could not be, tried on the server; what it
@@ -223,8 +234,31 @@ type Report struct {
 	Verdict         Verdict
 	// Edit is what a manifest changes in the cache itself; nil without one.
 	Edit *Edit
+	// Standing is nil unless it was asked for.
+	Standing *Standing
 	// StatusWritten: the status differed and was written.
 	StatusWritten bool
+}
+
+// Standing is how a cache stands in numbers.
+type Standing struct {
+	Ready, Size int32
+	// Runs is the version that every node runs, Wants that of the spec.
+	Runs, Wants string
+	// Nodes are nil when they were not observed.
+	Nodes []Node
+}
+
+// Node is one node of a cache. State is Ready, Starting, Terminating, Missing,
+// or why the node is not ready (a reason of package v1), which Message says in a
+// sentence.
+type Node struct {
+	Name    string
+	State   string
+	Message string
+	Version string
+	// Newest: it is of the newest revision.
+	Newest bool
 }
 
 // Edit is the difference between a stored cache and the manifest that the plan
@@ -238,4 +272,12 @@ type Edit struct {
 	// Changes in spec, labels and annotations, in path order; none for a new
 	// cache.
 	Changes []Change
+}
+
+// Event is something to tell whoever looks at the cache later.
+type Event struct {
+	// Type is Normal or Warning; Reason and Action are one word each.
+	Type, Reason, Action string
+	// Note is a sentence.
+	Note string
 }

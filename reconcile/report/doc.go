@@ -17,6 +17,9 @@
 // "(by the manifest)" of the change to the ClusteredCache itself that all the
 // rest follows from.
 //
+// After --wait, "Not settled:" and the caches that have not follow, each with the
+// reason.
+//
 // # The last line of the text
 //
 // It is stable. Words are in the singular for one, the parts in parentheses
@@ -51,20 +54,26 @@
 //	  estimated     steps counted above that the API server was not asked about
 //	  edited        caches that a manifest makes or changes
 //	  caches        total, settled, progressing, stalled, failed
-//	caches[]        every cache but those that are settled and needed nothing
+//	caches[]        every cache but those that are settled and needed nothing; of
+//	                the command status, every cache
 //	  namespace, name
 //	  state         settled, progressing, stalled, failed
 //	  reason?       one word, as in the conditions of the status
 //	  message?      a sentence
+//	  standing?     of the command status alone, which lists every cache
+//	    ready, size nodes that are ready, that the spec asks for
+//	    runs?, wants  the version that every node runs, that of the spec
+//	    nodes[]?    (status -v) name, state (Ready, Starting, Terminating, Missing or
+//	                a reason), message?, version?, newest (of the newest revision)
 //	  edit?         what a manifest changes in the cache itself
 //	    new         true: the cache is not stored yet
 //	    estimate?   why the API server was not asked about the manifest
 //	    changes[]?  in spec, labels and annotations, as of a step
 //	  steps[]       in the order of the writes
-//	    action      create, change, claim, delete, release
+//	    action      create, change, replace, claim, delete, release
 //	    kind, namespace, name
-//	    result?     created, configured, unchanged, deleted, released, failed,
-//	                estimated; absent: not attempted
+//	    result?     created, configured, unchanged, replaced, deleted, released,
+//	                failed, estimated; absent: not attempted
 //	    reason?     why the step is needed
 //	    restarts?   nodes that are replaced because of it
 //	    changes[]?

@@ -7,10 +7,13 @@ type Fleet struct {
 	// Total is the number of caches in scope.
 	Total int
 	// Caches are those of which there is something to say, sorted by
-	// namespace and name: everything but the settled that needed nothing.
+	// namespace and name: everything but the settled that needed nothing; after
+	// a look, all of them.
 	Caches []plan.Report
 	// Requests counts the requests sent, by verb and kind ("list clusteredcaches").
 	Requests map[string]int
+	// Waited: with --wait.
+	Waited bool
 	// TimedOut: --wait ended before everything settled.
 	TimedOut bool
 	// Interrupted: a signal ended the pass at a step boundary.

@@ -57,16 +57,31 @@ type (
 		Failed      int `json:"failed"`
 	}
 	jsonCache struct {
-		Namespace     string     `json:"namespace"`
-		Name          string     `json:"name"`
-		State         string     `json:"state"`
-		Reason        string     `json:"reason,omitempty"`
-		Message       string     `json:"message,omitempty"`
-		Edit          *jsonEdit  `json:"edit,omitempty"`
-		Steps         []jsonStep `json:"steps"`
-		Effects       []string   `json:"effects,omitempty"`
-		Holds         []jsonHold `json:"holds"`
-		StatusWritten bool       `json:"statusWritten"`
+		Namespace     string        `json:"namespace"`
+		Name          string        `json:"name"`
+		State         string        `json:"state"`
+		Reason        string        `json:"reason,omitempty"`
+		Message       string        `json:"message,omitempty"`
+		Standing      *jsonStanding `json:"standing,omitempty"`
+		Edit          *jsonEdit     `json:"edit,omitempty"`
+		Steps         []jsonStep    `json:"steps"`
+		Effects       []string      `json:"effects,omitempty"`
+		Holds         []jsonHold    `json:"holds"`
+		StatusWritten bool          `json:"statusWritten"`
+	}
+	jsonStanding struct {
+		Ready int32      `json:"ready"`
+		Size  int32      `json:"size"`
+		Runs  string     `json:"runs,omitempty"`
+		Wants string     `json:"wants"`
+		Nodes []jsonNode `json:"nodes,omitempty"`
+	}
+	jsonNode struct {
+		Name    string `json:"name"`
+		State   string `json:"state"`
+		Message string `json:"message,omitempty"`
+		Version string `json:"version,omitempty"`
+		Newest  bool   `json:"newest"`
 	}
 	jsonEdit struct {
 		New      bool         `json:"new"`
@@ -179,6 +194,12 @@ func cacheJSON(r plan.Report) jsonCache {
 	}
 	if r.Edit != nil {
 		c.Edit = &jsonEdit{New: r.Edit.New, Estimate: r.Edit.Estimate, Changes: changesJSON(&mask{}, r.Edit.Changes)}
+	}
+	if s := r.Standing; s != nil {
+		c.Standing = &jsonStanding{Ready: s.Ready, Size: s.Size, Runs: s.Runs, Wants: s.Wants}
+		for _, n := range s.Nodes {
+			c.Standing.Nodes = append(c.Standing.Nodes, jsonNode(n))
+		}
 	}
 	for _, o := range outcomes(r) {
 		c.Steps = append(c.Steps, stepJSON(o))

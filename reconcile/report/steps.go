@@ -10,6 +10,7 @@ var expected = map[plan.Action]plan.Result{
 	plan.ActionCreate:  plan.Created,
 	plan.ActionChange:  plan.Configured,
 	plan.ActionDelete:  plan.Deleted,
+	plan.ActionReplace: plan.Replaced,
 	plan.ActionClaim:   plan.Configured,
 	plan.ActionRelease: plan.Released,
 }

@@ -103,7 +103,7 @@ func (s *Steps) add(step plan.Step, result plan.Result) bool {
 		return false
 	case result == plan.Created:
 		s.Created++
-	case result == plan.Configured:
+	case result == plan.Configured, result == plan.Replaced:
 		s.Changed++
 		s.Restarts += int(step.Restarts)
 	case result == plan.Deleted:
@@ -144,17 +144,12 @@ func (s Summary) Plan() string {
 
 // Done is the stable line that says what a pass did.
 func (s Summary) Done() string {
-	t, c := s.Taken, s.Caches
+	t := s.Taken
 	line := fmt.Sprintf("Done: %d created, %d changed%s, %d deleted", t.Created, t.Changed, restarts(t.Restarts), t.Deleted)
 	if t.Released > 0 {
 		line += fmt.Sprintf(", %d released", t.Released)
 	}
-	caches := "caches"
-	if c.Total == 1 {
-		caches = "cache"
-	}
-	return line + fmt.Sprintf("; %d held, %d failed; %d %s: %d settled, %d progressing, %d stalled, %d failed",
-		s.Held, s.Failed, c.Total, caches, c.Settled, c.Progressing, c.Stalled, c.Failed)
+	return line + fmt.Sprintf("; %d held, %d failed; %s", s.Held, s.Failed, s.cachesLine())
 }
 
 func restarts(nodes int) string {

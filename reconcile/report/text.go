@@ -33,6 +33,9 @@ func Text(w io.Writer, f Fleet, o TextOptions) error {
 	if o.Verbose {
 		t.requests(f.Requests)
 	}
+	if f.Waited {
+		t.unsettled(f)
+	}
 	for _, sentence := range notices(f) {
 		t.line(yellow, sentence)
 	}
@@ -96,7 +99,7 @@ var (
 		plan.NotDone:     red,
 	}
 	markColors  = map[string]color{"+": green, "~": yellow, "-": red, "=": yellow}
-	noteColors  = map[string]color{"error": red, "warning": yellow}
+	noteColors  = map[string]color{"error": red, "warning": yellow, "note": yellow}
 	classColors = map[plan.Class]color{plan.Waiting: yellow, plan.Blocked: red}
 )
 
@@ -128,6 +131,21 @@ func (t *text) cache(r plan.Report) {
 	}
 	if t.options.Verbose && r.StatusWritten && !t.options.Preview {
 		t.line(0, "  status written")
+	}
+}
+
+// unsettled lists whom waiting was in vain for, and why.
+func (t *text) unsettled(f Fleet) {
+	began := false
+	for _, r := range sorted(f.Caches) {
+		if r.Verdict.State == plan.Settled {
+			continue
+		}
+		if !began {
+			t.line(0, "Not settled:")
+			began = true
+		}
+		t.line(0, "  "+OneLine(r.Namespace+"/"+r.Name)+": "+t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))+": "+shortLine(r.Verdict.Message, sentenceLimit))
 	}
 }
 

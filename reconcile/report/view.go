@@ -44,7 +44,7 @@ type line struct {
 
 // note is a sentence about an item.
 type note struct {
-	kind string // error, warning
+	kind string // note, error, warning
 	text string
 }
 
@@ -78,7 +78,7 @@ func (v view) edit(r plan.Report) item {
 }
 
 var marks = map[plan.Action]string{
-	plan.ActionCreate: "+", plan.ActionChange: "~", plan.ActionClaim: "~",
+	plan.ActionCreate: "+", plan.ActionChange: "~", plan.ActionReplace: "~", plan.ActionClaim: "~",
 	plan.ActionDelete: "-", plan.ActionRelease: "-",
 }
 
@@ -111,6 +111,9 @@ func (v view) outcome(o plan.Outcome) item {
 		for _, c := range s.Changes {
 			i.lines = append(i.lines, changeLines(m, c, "taken by")...)
 		}
+	}
+	if s.Downgrade != "" && writes(o) && !v.preview { // a preview tells it among the effects
+		i.notes = append(i.notes, note{"note", shortLine(s.Downgrade, sentenceLimit)})
 	}
 	if o.Err != nil {
 		i.notes = append(i.notes, note{"error", shortLine(o.Err.Error(), sentenceLimit)})

@@ -12,6 +12,12 @@ func NodesServiceName(cacheName string) string {
 	return v1.NodesServicePrefix + cacheName
 }
 
+// ClaimName is the name of the claim of a node, as the StatefulSet controller
+// makes it.
+func ClaimName(cacheName string, ordinal int) string {
+	return fmt.Sprintf("%s-%s-%d", v1.ClaimName, cacheName, ordinal)
+}
+
 // SelectorLabels are the labels by which the pods of a cache are found. They
 // depend on nothing but its name: a StatefulSet's selector cannot be changed.
 func SelectorLabels(cacheName string) map[string]string {

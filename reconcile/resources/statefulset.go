@@ -27,6 +27,9 @@ func StatefulSet(cache *v1.ClusteredCache, configHash string) (*appsv1ac.Statefu
 		WithPodManagementPolicy(appsv1.ParallelPodManagement).
 		WithSelector(selectPods(cache)).
 		WithTemplate(template)
+	if r := cache.Spec.Rollout; r != nil && r.MinReadySeconds > 0 {
+		spec.WithMinReadySeconds(r.MinReadySeconds)
+	}
 	if cache.Spec.Storage != nil {
 		spec.WithVolumeClaimTemplates(claimTemplate(cache)).
 			WithPersistentVolumeClaimRetentionPolicy(claimRetention(cache.Spec.Storage))

@@ -35,7 +35,7 @@ const maxMessage = 1024
 func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, plan.Verdict) {
 	sts := plan.StatefulSetAfter(in, outcomes)
 	n := count(in, sts)
-	verdict := judge(in, p, outcomes, n)
+	verdict := judge(in, p, outcomes, sts)
 	if in.Cache.DeletionTimestamp != nil && len(p.Holds) == 0 && !outlives(in.Cache) {
 		return nil, verdict
 	}
@@ -59,8 +59,13 @@ func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.Cluste
 type numbers struct {
 	size, replicas, ready, updated int32
 	// exists: there is a StatefulSet. observed: its numbers are those of its
-	// newest generation.
+	// newest generation, and that asks for the nodes that the spec asks for.
 	exists, observed bool
+	// well: every node is ready, and of the newest revision unless held back.
+	well bool
+	// held is what keeps nodes on an older revision, when that is all that is
+	// left of a rollout.
+	held string
 }
 
 func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
@@ -69,24 +74,25 @@ func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
 		return n
 	}
 	n.exists = true
-	n.observed = sts.Status.ObservedGeneration >= sts.Generation && sts.Generation > 0
-	n.replicas, n.ready = sts.Status.Replicas, sts.Status.ReadyReplicas
-	n.updated = sts.Status.UpdatedReplicas
-	if n.observed && *sts.Spec.Replicas != n.size {
-		n.observed = false // our own scale step was withheld or refused
+	n.observed = plan.Observed(sts) && *sts.Spec.Replicas == n.size // else our own scale step was withheld or refused
+	n.replicas, n.updated = sts.Status.Replicas, sts.Status.UpdatedReplicas
+	n.ready = max(0, sts.Status.ReadyReplicas-leaving(in.Nodes))
+	n.well = n.observed && plan.AllWell(sts) && n.ready == n.size
+	if n.well {
+		n.held = plan.HeldBackBy(sts)
 	}
 	return n
 }
 
 // rolledOut: every node that the spec asks for runs the newest revision and is
 // ready, and there is no other.
-func (n numbers) rolledOut() bool {
-	return n.exists && n.observed && n.replicas == n.size && n.ready == n.size && n.updated == n.size
-}
+func (n numbers) rolledOut() bool { return n.well && n.held == "" }
 
 func (n numbers) sentence() string {
 	s := fmt.Sprintf("%d of %d nodes ready", n.ready, n.size)
 	switch {
+	case n.held != "":
+		s += fmt.Sprintf("; %d of %d nodes on the new version, held by %s", n.updated, n.size, n.held)
 	case n.replicas > n.size:
 		s += fmt.Sprintf(", %d to be removed", n.replicas-n.size)
 	case n.updated < n.replicas:
@@ -97,7 +103,8 @@ func (n numbers) sentence() string {
 
 // judge picks the most important thing to say of the cache: a failure, what
 // blocks, what is waited for, what is under way.
-func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.Verdict {
+func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, sts *appsv1.StatefulSet) plan.Verdict {
+	n := count(in, sts)
 	if failed := failures(outcomes); len(failed) > 0 {
 		if apierrors.HasStatusCause(failed[0].Err, corev1.NamespaceTerminatingCause) {
 			return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNamespaceTerminating,
@@ -113,20 +120,24 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, n numbers) plan.
 		if held := holdsOf(p, class); len(held) > 0 {
 			message := holdMessage(held)
 			if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
-				message += "; " + n.sentence() // what is not held goes on
+				message += "; " + rollout(in, sts, n).Message // what is not held goes on
 			}
 			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
 		}
 	}
 	switch {
 	case len(outcomes) < len(p.Steps):
-		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonPending, Message: pending(p, outcomes)}
+		message := pending(p, outcomes)
+		if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
+			message += "; " + rollout(in, sts, n).Message
+		}
+		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonPending, Message: message}
 	case in.Cache.DeletionTimestamp != nil:
 		return released(in, p)
 	case n.exists && !n.observed:
 		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
 	case !n.rolledOut():
-		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
+		return rollout(in, sts, n)
 	}
 	return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
 }
@@ -211,13 +222,20 @@ func holdMessage(held []plan.Hold) string {
 // node does, and stays what it was until then.
 func currentVersion(in plan.Input, sts *appsv1.StatefulSet, n numbers) string {
 	if n.rolledOut() {
-		for _, c := range sts.Spec.Template.Spec.Containers {
-			if c.Name == v1.ContainerName {
-				return resources.VersionOf(c.Image)
-			}
+		if version := versionOf(sts.Spec.Template.Spec); version != "" {
+			return version
 		}
 	}
 	return in.Cache.Status.CurrentVersion
+}
+
+func versionOf(pod corev1.PodSpec) string {
+	for _, c := range pod.Containers {
+		if c.Name == v1.ContainerName {
+			return resources.VersionOf(c.Image)
+		}
+	}
+	return ""
 }
 
 // conditions are always the same three, each once.
@@ -272,10 +290,5 @@ func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdic
 		WithLastTransitionTime(changed)
 }
 
-// trim cuts at a rune boundary.
-func trim(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
-}
+// trim makes a message one that fits, and the same while the same is said.
+func trim(message string) string { return plan.Cut(plan.Steady(message), maxMessage) }

@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
@@ -24,6 +25,7 @@ func (s Scenario) Input() plan.Input {
 			in.Config.Hash = resources.ConfigHash(s.ConfigMap)
 		}
 	}
+	nodes, volumes := &plan.Nodes{}, &plan.Volumes{Classes: map[string]plan.Expansion{}}
 	for _, o := range s.Live {
 		switch o := o.(type) {
 		case *batchv1.Job:
@@ -32,15 +34,24 @@ func (s Scenario) Input() plan.Input {
 			}
 			in.Deletion.Jobs[o.Name] = o
 		case *corev1.Pod:
-			in.Deletion.Pods = append(in.Deletion.Pods, o)
+			if s.Cache.DeletionTimestamp != nil {
+				in.Deletion.Pods = append(in.Deletion.Pods, o)
+			} else {
+				nodes.Pods = append(nodes.Pods, o)
+			}
 		case *corev1.Namespace:
 			in.Deletion.NamespaceTerminating = o.DeletionTimestamp != nil
 		case *corev1.PersistentVolumeClaim:
-			in.OldClaims = append(in.OldClaims, o.Name)
+			volumes.Claims = append(volumes.Claims, o)
 		case *appsv1.StatefulSet:
 			in.Live.StatefulSet = o
 		case *policyv1.PodDisruptionBudget:
 			in.Live.DisruptionBudget = o
+		case *storagev1.StorageClass:
+			volumes.Classes[o.Name] = plan.ClassFixed
+			if o.AllowVolumeExpansion != nil && *o.AllowVolumeExpansion {
+				volumes.Classes[o.Name] = plan.ClassGrows
+			}
 		case *corev1.Service:
 			if o.Name == s.Cache.Name {
 				in.Live.ClientService = o
@@ -48,6 +59,17 @@ func (s Scenario) Input() plan.Input {
 				in.Live.NodesService = o
 			}
 		}
+	}
+	if in.Live.StatefulSet == nil {
+		for _, claim := range volumes.Claims {
+			in.OldClaims = append(in.OldClaims, claim.Name)
+		}
+	}
+	if plan.NeedsNodes(in) {
+		in.Nodes = nodes
+	}
+	if plan.NeedsVolumes(in) {
+		in.Volumes = volumes
 	}
 	return in
 }

@@ -22,6 +22,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -38,8 +39,10 @@ type Scenario struct {
 	// ConfigMap is the one that the cache names; nil when it does not exist.
 	ConfigMap *corev1.ConfigMap
 	// Live are the existing children: StatefulSets, Services,
-	// PodDisruptionBudgets, and of a cache that is being deleted, Jobs of hooks
-	// with their Pods, and the Namespace; claims that a former cache left.
+	// PodDisruptionBudgets; what only some passes look at: Pods,
+	// PersistentVolumeClaims, StorageClasses; and of a cache that is being
+	// deleted, Jobs of hooks with their Pods, and the Namespace; claims that a
+	// former cache left.
 	Live []runtime.Object
 }
 
@@ -127,7 +130,7 @@ func load(dir string) (Scenario, error) {
 var decoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme,
+		v1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// statusFlags are the arguments of status.
+type statusFlags struct {
+	passFlags
+	files   []string
+	wait    bool
+	timeout time.Duration
+}
+
+func newStatusFlags() *statusFlags {
+	o := &statusFlags{passFlags: newPassFlags("status")}
+	o.formats = []format{
+		{"text", func(w io.Writer, f report.Fleet, l look) error {
+			return report.Standing(w, f, report.TextOptions{Verbose: l.verbose, Color: l.color})
+		}},
+		formats[slices.IndexFunc(formats, func(f format) bool { return f.name == "json" })],
+	}
+	o.bindScope()
+	fs := o.own
+	fs.StringArrayVarP(&o.files, "filename", "f", nil, "The ClusteredCaches in `FILE`, whose stored spec must be the file's: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
+	fs.BoolVar(&o.wait, "wait", false, "Look again until every cache has settled or is stalled")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up waiting after this long; 0: never (with --wait)")
+	o.bindRest("Show each node, what is held and the number of requests")
+	return o
+}
+
+// parseStatus reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseStatus(args []string) (*statusFlags, error) {
+	o := newStatusFlags()
+	err := o.parse(args, func() []contradiction {
+		return append(append(o.ofFiles(o.files),
+			contradiction{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait"},
+			contradiction{o.timeout < 0, "--timeout must not be negative"},
+		), unreadable(o.files)...)
+	})
+	return o, err
+}
+
+// runStatus looks at the caches and says how they stand.
+func runStatus(ctx context.Context, args []string, p process) error {
+	flags, err := parseStatus(args)
+	if err != nil {
+		return err
+	}
+	s, err := newSession(&flags.passFlags, p)
+	if err != nil {
+		return err
+	}
+	s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+		return p.look(ctx, c, o)
+	}
+	options := reconcile.Options{Scope: s.scope, Concurrency: flags.concurrency, Nodes: flags.verbose, Wait: flags.wait}
+	if flags.wait {
+		options.Timeout = flags.timeout
+	}
+	about, none := firstLine(s.target, s.scope), where(s.scope)
+	if len(flags.files) > 0 {
+		if options.Expect, err = observe.ReadManifests(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
+			return err
+		}
+		none = sources(flags.files)
+		about = firstWords(s.target) + "the ClusteredCaches of " + none
+	}
+	s.console.say(about)
+	if options.Expect != nil && len(options.Expect.Caches) == 0 {
+		return errNoCaches(none)
+	}
+	fleet, err := s.run(ctx, s.client, options)
+	if err == nil && fleet.Total == 0 && !fleet.Interrupted {
+		s.console.say("No ClusteredCaches found in " + none + ".")
+	}
+	return s.write(fleet, false, exitAfter(ctx, fleet, err, failOnStalled))
+}
+
+func helpStatus(w io.Writer) {
+	o := newStatusFlags()
+	_, _ = fmt.Fprintf(w, `Say how ClusteredCaches stand, now: nodes that are ready, the version that runs
+and the one that is wanted, the state and why. Nothing is written, and no pass is
+needed before. With -f the stored spec must be the file's first (SpecNotApplied).
+
+Usage:
+  clusteredcache status [NAME...] [FLAGS]
+  clusteredcache status -f FILE [FLAGS]
+
+Without NAME, -n, -l, -A and -f: in a pod all namespaces, else the namespace of
+the kubeconfig's context.
+
+Exit status:
+  0         none failed or is stalled (with --wait: all have settled)
+  2         the command line, the configuration or a file cannot be used
+  3         some ClusteredCaches are stalled or could not be observed
+  4         --wait ended before everything settled
+  5         the caches could not be listed
+  130, 143  SIGINT, SIGTERM
+
+Flags:
+%s
+Connection:
+%s`, o.own.FlagUsagesWrapped(100), o.connecting.FlagUsagesWrapped(100))
+}

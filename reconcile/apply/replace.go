@@ -1,0 +1,64 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// The garbage collector lets go of a StatefulSet's pods before it goes: so long
+// a pass waits for that, then the next one goes on.
+const (
+	maxOrphaning  = 10 * time.Second
+	orphaningPoll = 100 * time.Millisecond
+)
+
+// replace deletes an object without its dependents, waits until it is gone and
+// applies the intent in its place. A pass that ends in between leaves a missing
+// object, which the next one creates.
+func (w *Writer) replace(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+	uid := s.Live.GetUID()
+	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
+		client.Preconditions{UID: &uid, ResourceVersion: &version},
+		client.PropagationPolicy(metav1.DeletePropagationOrphan))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return plan.Outcome{}, err
+	}
+	for end := time.Now().Add(maxOrphaning); ; time.Sleep(orphaningPoll) {
+		left := newObject(s.Target.Kind)
+		err := w.client.Get(ctx, client.ObjectKey{Namespace: s.Target.Namespace, Name: s.Target.Name}, left)
+		switch {
+		case apierrors.IsNotFound(err):
+			return w.putInPlace(ctx, s)
+		case err != nil:
+			return plan.Outcome{}, fmt.Errorf("waiting until the old one is gone: %w", err)
+		case left.GetUID() != uid:
+			return plan.Outcome{}, ErrStale
+		case left.GetDeletionTimestamp() == nil:
+			// A dry run: nothing was stored.
+			return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "a dry run cannot try it before the old one is gone"}, nil
+		case time.Now().After(end):
+			return plan.Outcome{}, ErrBusy
+		}
+	}
+}
+
+func (w *Writer) putInPlace(ctx context.Context, s plan.Step) (plan.Outcome, error) {
+	create := s
+	create.Action, create.Live = plan.ActionCreate, nil
+	o, err := w.apply(ctx, create, createOnly)
+	if stale(err) {
+		return o, ErrStale
+	}
+	if err != nil {
+		return o, err
+	}
+	o.Step, o.Result = s, plan.Replaced
+	return o, nil
+}

@@ -1,0 +1,114 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/status"
+)
+
+// Look says how the caches in scope stand, each of them, as Run would after a
+// pass that writes nothing. It takes Wait and Timeout of the options, not
+// LingerUntil, Manifests, Estimate or Events.
+func Look(ctx context.Context, c client.Reader, o Options) (report.Fleet, error) {
+	r := &runner{options: o, reader: observe.NewReader(c), ledger: newLedger(o.Progress)}
+	r.visit, r.ledger.all = r.look, true
+	caches := r.fleet
+	if o.Expect != nil {
+		caches = r.expected
+	}
+	return r.run(ctx, caches)
+}
+
+// look is a round without writes.
+func (r *runner) look(ctx context.Context, in plan.Input, report *plan.Report) error {
+	in, err := r.complete(ctx, in)
+	if err != nil {
+		return err
+	}
+	report.Plan = plan.For(in)
+	_, report.Verdict = status.For(in, report.Plan, nil)
+	standing := status.Standing(in)
+	report.Standing = &standing
+	if difference := r.notApplied(in.Cache); difference != "" {
+		report.Verdict = plan.Verdict{State: plan.Progressing, Reason: v1.ReasonSpecNotApplied, Message: difference}
+	}
+	return nil
+}
+
+// expected yields the caches of the manifests as they are stored.
+func (r *runner) expected(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+	for _, m := range r.options.Expect.Caches {
+		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
+		in, err := plan.Input{}, m.Err
+		if err == nil {
+			in, err = r.reader.One(ctx, key, now)
+		}
+		if err != nil && m.Err == nil && !ofThisCache(err) {
+			return err
+		}
+		if !yield(observe.Item{Key: key, Input: in, Err: err}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// notApplied says in what a live spec differs from the manifest's; "": in
+// nothing, or none is expected. A size that the manifest leaves out may be any.
+func (r *runner) notApplied(live *v1.ClusteredCache) string {
+	if r.options.Expect == nil {
+		return ""
+	}
+	for _, m := range r.options.Expect.Caches {
+		if m.Cache.Namespace != live.Namespace || m.Cache.Name != live.Name {
+			continue
+		}
+		want := m.Cache.DeepCopy()
+		if want.Spec.Size == 0 {
+			want.Spec.Size = live.Spec.Size
+		}
+		want.Default()
+		stored, supposed := live.DeepCopy(), live.DeepCopy()
+		stored.Default()
+		supposed.Spec = want.Spec
+		return differences(plan.EditOf(stored, supposed), m.Source)
+	}
+	return ""
+}
+
+func differences(changes []plan.Change, source string) string {
+	if len(changes) == 0 {
+		return ""
+	}
+	parts := make([]string, 0, len(changes))
+	for _, c := range changes {
+		parts = append(parts, fmt.Sprintf("%s is %s and not %s", c.Path, orAbsent(c.From), orAbsent(c.To)))
+	}
+	return fmt.Sprintf("the stored spec is not that of %s: %s", source, strings.Join(parts, ", "))
+}
+
+func orAbsent(value string) string {
+	if value == "" {
+		return "absent"
+	}
+	return value
+}
+
+// unseen is the verdict on a cache that could not be observed.
+func (r *runner) unseen(err error) plan.Verdict {
+	if r.options.Expect != nil && errors.Is(err, observe.ErrNotFound) {
+		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonSpecNotApplied, Message: "there is no such ClusteredCache yet"}
+	}
+	return unobserved(err)
+}

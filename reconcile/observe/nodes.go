@@ -1,0 +1,128 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// Nodes reads the pods of a cache, and of those that are missing what kept them
+// from being created.
+func (r *Reader) Nodes(ctx context.Context, in plan.Input) (*plan.Nodes, error) {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	list := &corev1.PodList{}
+	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace), client.MatchingLabels(resources.SelectorLabels(in.Cache.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of StatefulSet %s/%s: %w", sts.Namespace, sts.Name, err)
+	}
+	n := &plan.Nodes{}
+	for _, pod := range pointers(list.Items) {
+		if metav1.IsControlledBy(pod, sts) {
+			n.Pods = append(n.Pods, pod)
+		}
+	}
+	slices.SortFunc(n.Pods, func(a, b *corev1.Pod) int {
+		return cmp.Compare(plan.Ordinal(a.Name), plan.Ordinal(b.Name))
+	})
+	if plan.Observed(sts) && len(n.Pods) < int(*sts.Spec.Replicas) {
+		n.Refusals, err = r.refusals(ctx, sts, n.Pods)
+	}
+	return n, err
+}
+
+// notCreated matches the StatefulSet controller's sentence of a pod that it could
+// not create.
+var notCreated = regexp.MustCompile(`^create Pod (\S+) in StatefulSet \S+ failed error: (.*)$`)
+
+// refusals are the newest sentences about each node that is missing. Whoever
+// may not read Events has none.
+func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*corev1.Pod) (map[string]plan.Refusal, error) {
+	list := &eventsv1.EventList{}
+	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace),
+		client.MatchingFields{"regarding.uid": string(sts.UID), "reason": "FailedCreate"})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("listing the Events of StatefulSet %s/%s: %w", sts.Namespace, sts.Name, err)
+	}
+	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int {
+		return cmp.Or(lastSeen(a).Compare(lastSeen(b)), cmp.Compare(a.Name, b.Name))
+	})
+	refusals := map[string]plan.Refusal{}
+	for _, e := range list.Items {
+		found := notCreated.FindStringSubmatch(e.Note)
+		if found == nil || slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == found[1] }) {
+			continue
+		}
+		refusals[found[1]] = plan.Refusal{Sentence: found[2], Since: e.CreationTimestamp.Time}
+	}
+	return refusals, nil
+}
+
+func lastSeen(e eventsv1.Event) time.Time {
+	if e.Series != nil {
+		return e.Series.LastObservedTime.Time
+	}
+	return cmp.Or(e.DeprecatedLastTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time)
+}
+
+// Volumes reads the claims of a cache, and of their StorageClasses whether
+// volumes can grow.
+func (r *Reader) Volumes(ctx context.Context, in plan.Input) (*plan.Volumes, error) {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	list := &corev1.PersistentVolumeClaimList{}
+	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace), client.MatchingLabels(resources.SelectorLabels(in.Cache.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("listing the claims of StatefulSet %s/%s: %w", sts.Namespace, sts.Name, err)
+	}
+	v := &plan.Volumes{Classes: map[string]plan.Expansion{}}
+	for _, claim := range pointers(list.Items) {
+		ordinal := plan.Ordinal(claim.Name)
+		if ordinal < 0 || claim.Name != resources.ClaimName(sts.Name, ordinal) {
+			continue
+		}
+		v.Claims = append(v.Claims, claim)
+		if class := claim.Spec.StorageClassName; class != nil && *class != "" {
+			if _, known := v.Classes[*class]; !known {
+				if v.Classes[*class], err = r.expansion(ctx, *class); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		return cmp.Compare(plan.Ordinal(a.Name), plan.Ordinal(b.Name))
+	})
+	return v, nil
+}
+
+func (r *Reader) expansion(ctx context.Context, class string) (plan.Expansion, error) {
+	found, err := get(ctx, r.client, types.NamespacedName{Name: class}, &storagev1.StorageClass{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", nil // rights of a namespace do not reach it
+	case err != nil:
+		return "", err
+	case found == nil:
+		return plan.ClassMissing, nil
+	case found.AllowVolumeExpansion != nil && *found.AllowVolumeExpansion:
+		return plan.ClassGrows, nil
+	}
+	return plan.ClassFixed, nil
+}

@@ -1,0 +1,231 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/resources"
+)
+
+// Volumes is what was observed of the volumes of a cache that wants larger ones.
+type Volumes struct {
+	// Claims are those of the cache's nodes, of former ones too, by ordinal.
+	Claims []*corev1.PersistentVolumeClaim
+	// Classes are the StorageClasses that the claims name.
+	Classes map[string]Expansion
+}
+
+// Expansion says whether the volumes of a StorageClass can grow. The zero value
+// is for a class that may not be read: the API server knows, and is asked by
+// growing.
+type Expansion string
+
+const (
+	ClassGrows   Expansion = "grows"
+	ClassFixed   Expansion = "fixed"
+	ClassMissing Expansion = "missing"
+)
+
+// NeedsVolumes tells whether a cache wants larger volumes than its StatefulSet
+// has.
+func NeedsVolumes(in Input) bool {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && wantsGrowth(in.Cache.Spec.Storage, liveStorage(sts))
+}
+
+// wantsGrowth: more of the same, and nothing else.
+func wantsGrowth(want, live *v1.StorageSpec) bool {
+	return want != nil && live != nil && want.Size.Cmp(live.Size) > 0 && className(want) == className(live)
+}
+
+// grow makes volumes larger. A StatefulSet's claim template cannot change, so
+// in the end the StatefulSet is made anew around its nodes:
+//
+//	claims ask for more ──► the storage system has grown them ──► the StatefulSet is replaced
+//
+// Until then everything else is planned with the size that the template has.
+func (p *Plan) grow(in Input) {
+	if in.Volumes == nil || !NeedsVolumes(in) || p.holds("StatefulSet") {
+		return
+	}
+	sts, want := in.Live.StatefulSet, in.Cache.Spec.Storage.Size
+	target := Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name}
+	if hold, held := cannotGrow(in, target); held {
+		p.Holds = append(p.Holds, hold)
+		return
+	}
+	if changesPods(*p) {
+		p.Holds = append(p.Holds, Hold{Gate: "growth", Target: target, Class: Waiting, Reason: v1.ReasonVolumeResizing,
+			Message: fmt.Sprintf("volumes grow to %s when the pod template has been applied", want.String())})
+		return
+	}
+	steps := growClaims(in)
+	p.Steps = append(p.Steps, steps...)
+	switch waiting := grown(in); {
+	case len(steps) > 0 || waiting != "":
+		if waiting == "" {
+			waiting = fmt.Sprintf("volumes grow to %s", want.String())
+		}
+		p.Holds = append(p.Holds, Hold{Gate: "growth", Target: target, Class: Waiting, Reason: v1.ReasonVolumeResizing, Message: waiting})
+	case !p.changes(target):
+		p.replace(in, target)
+	}
+}
+
+// changes tells whether the plan writes to an object.
+func (p *Plan) changes(target Ref) bool {
+	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Target == target })
+}
+
+// cannotGrow: a claim of a class that does not let its volumes grow.
+func cannotGrow(in Input, target Ref) (Hold, bool) {
+	for _, claim := range in.Volumes.Claims {
+		why := ""
+		switch name := claim.Spec.StorageClassName; {
+		case !tooSmall(in, claim):
+			continue
+		case name == nil || *name == "":
+			why = fmt.Sprintf("claim %s has no StorageClass, so nobody can grow its volume", claim.Name)
+		case in.Volumes.Classes[*name] == ClassMissing:
+			why = fmt.Sprintf("StorageClass %s of claim %s does not exist any more", *name, claim.Name)
+		case in.Volumes.Classes[*name] == ClassFixed:
+			why = fmt.Sprintf("StorageClass %s does not let volumes grow (allowVolumeExpansion)", *name)
+		default:
+			continue
+		}
+		from, to := liveStorage(in.Live.StatefulSet).Size, in.Cache.Spec.Storage.Size
+		return Hold{Gate: "immutable", Target: target, Class: Blocked, Reason: v1.ReasonImmutableField,
+			Message: fmt.Sprintf("spec.storage.size cannot change from %s to %s: %s. Set it back, or let the class grow volumes",
+				from.String(), to.String(), why)}, true
+	}
+	return Hold{}, false
+}
+
+func tooSmall(in Input, claim *corev1.PersistentVolumeClaim) bool {
+	asks := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	return asks.Cmp(in.Cache.Spec.Storage.Size) < 0
+}
+
+// growClaims lets every bound claim ask for the new size. The API server takes
+// no change of one that is not bound.
+func growClaims(in Input) []Step {
+	var steps []Step
+	want := in.Cache.Spec.Storage.Size
+	for _, claim := range in.Volumes.Claims {
+		if !tooSmall(in, claim) || claim.Status.Phase != corev1.ClaimBound || claim.DeletionTimestamp != nil {
+			continue
+		}
+		intent := accorev1.PersistentVolumeClaim(claim.Name, claim.Namespace).
+			WithSpec(accorev1.PersistentVolumeClaimSpec().WithResources(accorev1.VolumeResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.DeepCopy()})))
+		steps = append(steps, Step{
+			Action: ActionChange, Target: Ref{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name},
+			Intent: intent, Live: claim, Changes: Compare(intent, claim, ""), Reason: "spec.storage.size has grown",
+		})
+	}
+	return steps
+}
+
+// grown says what is still to come of the volumes of the nodes; "": nothing.
+// Claims that former nodes left do not count: without a pod their file systems
+// do not grow.
+func grown(in Input) string {
+	done, all, why := 0, 0, ""
+	for _, claim := range in.Volumes.Claims {
+		if Ordinal(claim.Name) >= int(*in.Live.StatefulSet.Spec.Replicas) {
+			continue
+		}
+		all++
+		has := claim.Status.Capacity[corev1.ResourceStorage]
+		switch {
+		case claim.Status.Phase != corev1.ClaimBound:
+			why = fmt.Sprintf("; claim %s is not bound to a volume yet", claim.Name)
+		case has.Cmp(in.Cache.Spec.Storage.Size) < 0:
+			if c := resizeError(claim); c != "" {
+				why = fmt.Sprintf("; claim %s: %s", claim.Name, c)
+			}
+		default:
+			done++
+		}
+	}
+	if missing := int(*in.Live.StatefulSet.Spec.Replicas) - all; done == all && missing <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d volumes have grown to %s%s", done, *in.Live.StatefulSet.Spec.Replicas, size(in), why)
+}
+
+func size(in Input) string { return in.Cache.Spec.Storage.Size.String() }
+
+// resizeError is what the storage system says of a claim that does not grow.
+func resizeError(claim *corev1.PersistentVolumeClaim) string {
+	for _, c := range claim.Status.Conditions {
+		switch c.Type {
+		case corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
+			corev1.PersistentVolumeClaimFileSystemResizePending:
+			if c.Status == corev1.ConditionTrue && c.Message != "" {
+				return Plain(c.Message)
+			}
+		}
+	}
+	return ""
+}
+
+// replace plans the StatefulSet anew around its nodes. They stay as they are
+// only if the new pod template is the live one to the letter, so fields that
+// are not ours and would be lost are in the way.
+func (p *Plan) replace(in Input, target Ref) {
+	sts := in.Live.StatefulSet
+	live := liveStorage(sts).Size
+	if lost := notOurs(sts); len(lost) > 0 {
+		p.Holds = append(p.Holds, Hold{Gate: "immutable", Target: target, Class: Blocked, Reason: v1.ReasonImmutableField,
+			Message: fmt.Sprintf("the volumes have grown to %s; the claim template of %s stays at %s, because a replaced StatefulSet would lose what others set in it: %s. "+
+				"Remove that, and the next pass goes on", size(in), target, live.String(), strings.Join(lost, ", "))})
+		return
+	}
+	intent, err := resources.StatefulSet(in.Cache, in.Config.Hash)
+	if err != nil {
+		return // held already: the same template has been built before
+	}
+	intent.Spec.ServiceName, intent.Spec.PodManagementPolicy = &sts.Spec.ServiceName, &sts.Spec.PodManagementPolicy
+	p.Steps = append(p.Steps, Step{
+		Action: ActionReplace, Target: target, Intent: intent, Live: sts, Changes: []Change{templateChange(live, in.Cache.Spec.Storage.Size)},
+		Reason: "its claim template cannot change; nodes and claims stay as they are",
+	})
+}
+
+func templateChange(from, to resource.Quantity) Change {
+	return Change{Path: "spec.volumeClaimTemplates[" + v1.ClaimName + "].spec.resources.requests.storage", From: compact(from), To: compact(to)}
+}
+
+// notOurs are the fields of a StatefulSet's spec that other managers set and we
+// do not, by path. What admission set in our own requests carries our name: it
+// would again.
+func notOurs(sts *appsv1.StatefulSet) []string {
+	spec := "spec"
+	ours, theirs := &fieldpath.Set{}, &fieldpath.Set{}
+	for _, e := range sts.ManagedFields {
+		if e.FieldsV1 == nil || e.Subresource != "" {
+			continue
+		}
+		set := parseSet(e.FieldsV1.GetRawBytes()).WithPrefix(fieldpath.PathElement{FieldName: &spec}).Leaves()
+		if e.Manager == v1.FieldManager {
+			ours = ours.Union(set)
+		} else {
+			theirs = theirs.Union(set)
+		}
+	}
+	var paths []string
+	theirs.Difference(ours).Iterate(func(path fieldpath.Path) {
+		paths = append(paths, "spec."+pathString(path))
+	})
+	slices.Sort(paths)
+	return paths
+}

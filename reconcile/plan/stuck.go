@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// unstick deletes one node that keeps a rollout from going on: of an older
+// revision, in the way of the rollout, and not going to be ready. The
+// StatefulSet controller waits for such a node, for good: always with
+// OrderedReady, and in some releases with Parallel. A node that it would replace
+// in any case loses nothing.
+func unstick(in Input, p Plan) []Step {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	if sts == nil || in.Nodes == nil || !Observed(sts) || onDelete(sts) || changesPods(p) {
+		return nil
+	}
+	byOrdinal := map[int]*corev1.Pod{}
+	for _, pod := range in.Nodes.Pods {
+		byOrdinal[Ordinal(pod.Name)] = pod
+	}
+	for i := int(*sts.Spec.Replicas) - 1; i >= int(partition(sts)); i-- {
+		pod := byOrdinal[i]
+		if pod == nil || Terminating(pod) || Ready(pod) || IsNewest(pod, sts) {
+			continue
+		}
+		why := "it is not ready and makes no progress"
+		if cause, ok := CauseOf(pod, in.Now); ok {
+			why = cause.Reason + ": " + cause.Message
+		} else if !Overdue(in, sts) {
+			continue
+		}
+		return []Step{{
+			Action: ActionDelete, Target: Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, Live: pod,
+			Reason: fmt.Sprintf("of an older revision and in the way of the rollout (%s); a node of the newest revision takes its place", why),
+		}}
+	}
+	return nil
+}
+
+// changesPods: what is the newest revision is about to change, or is withheld.
+func changesPods(p Plan) bool {
+	for _, s := range p.Steps {
+		if _, ok := s.Live.(*appsv1.StatefulSet); ok && changesTemplate(s.Changes) {
+			return true
+		}
+	}
+	return p.holds("StatefulSet")
+}

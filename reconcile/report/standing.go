@@ -1,0 +1,84 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// Standing writes how the caches of f stand, a line each, and at last how many
+// are in which state. Verbose adds a line for each node that was observed, and
+// for what is withheld. The error is w's.
+func Standing(w io.Writer, f Fleet, o TextOptions) error {
+	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{}}
+	for _, r := range sorted(f.Caches) {
+		t.standing(r)
+	}
+	if o.Verbose {
+		t.requests(f.Requests)
+	}
+	for _, sentence := range notices(f) {
+		t.line(yellow, sentence)
+	}
+	t.line(bold, Summarize(f).cachesLine())
+	return t.Flush()
+}
+
+func (t *text) standing(r plan.Report) {
+	line := OneLine(r.Namespace+"/"+r.Name) + ": "
+	if s := r.Standing; s != nil {
+		line += fmt.Sprintf("%d/%d ready, %s, ", s.Ready, s.Size, versions(s))
+	}
+	line += t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))
+	if r.Verdict.Message != "" {
+		line += ": " + shortLine(r.Verdict.Message, sentenceLimit)
+	}
+	t.line(0, line)
+	if !t.options.Verbose {
+		return
+	}
+	if r.Standing != nil {
+		for _, n := range r.Standing.Nodes {
+			t.line(0, "    "+nodeLine(n))
+		}
+	}
+	for _, h := range r.Plan.Holds {
+		t.line(classColors[h.Class], "  ! "+holdText(h))
+	}
+}
+
+// versions are what runs and, if it is another, what is wanted.
+func versions(s *plan.Standing) string {
+	switch s.Runs {
+	case s.Wants:
+		return OneLine(s.Runs)
+	case "":
+		return "nothing -> " + OneLine(s.Wants)
+	}
+	return OneLine(s.Runs) + " -> " + OneLine(s.Wants)
+}
+
+func nodeLine(n plan.Node) string {
+	line := OneLine(n.Name) + ": " + OneLine(n.State)
+	if n.Version != "" {
+		line += ", " + OneLine(n.Version)
+	}
+	if n.Version != "" && !n.Newest {
+		line += " (older revision)"
+	}
+	if n.Message != "" {
+		line += ": " + shortLine(n.Message, sentenceLimit)
+	}
+	return line
+}
+
+// cachesLine counts caches by state.
+func (s Summary) cachesLine() string {
+	c, caches := s.Caches, "caches"
+	if c.Total == 1 {
+		caches = "cache"
+	}
+	return fmt.Sprintf("%d %s: %d settled, %d progressing, %d stalled, %d failed", c.Total, caches, c.Settled, c.Progressing, c.Stalled, c.Failed)
+}

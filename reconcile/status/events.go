@@ -1,0 +1,64 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// Reasons of Events that are of a step, not of a transition.
+const (
+	eventDowngrade   = "Downgrade"
+	eventNodeDeleted = "NodeDeleted"
+	eventReplaced    = "StatefulSetReplaced"
+	eventGrowing     = "VolumeGrowing"
+)
+
+// Events are what there is to tell of a pass over one cache to whoever looks at
+// the cache later: a new reason of its status, and steps that a person may
+// wonder about. A cache that stays as it is has none.
+func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan.Event {
+	events := stepEvents(outcomes)
+	before := apimeta.FindStatusCondition(in.Cache.Status.Conditions, v1.ConditionAvailable)
+	if before != nil && before.Reason == verdict.Reason {
+		return events
+	}
+	kind := corev1.EventTypeNormal
+	if stuck(verdict) || troubles[verdict.Reason] {
+		kind = corev1.EventTypeWarning
+	}
+	return append(events, plan.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict.Message)})
+}
+
+// troubles are reasons of caches that may yet settle, and that are no good news.
+var troubles = map[string]bool{
+	v1.ReasonImagePullBackOff: true, v1.ReasonCrashLoopBackOff: true, v1.ReasonOOMKilled: true,
+	v1.ReasonCreateContainerConfigError: true, v1.ReasonUnschedulable: true, v1.ReasonVolumeNotBound: true,
+	v1.ReasonPodNotCreated: true, v1.ReasonConfigMapNotFound: true, v1.ReasonApplyFailed: true,
+}
+
+func stepEvents(outcomes []plan.Outcome) []plan.Event {
+	var events []plan.Event
+	for _, o := range outcomes {
+		s := o.Step
+		told := func(kind, reason, note string) {
+			events = append(events, plan.Event{Type: kind, Reason: reason, Action: strings.ToUpper(string(s.Action[:1])) + string(s.Action[1:]), Note: note})
+		}
+		switch {
+		case o.Result == plan.Configured && s.Downgrade != "":
+			told(corev1.EventTypeWarning, eventDowngrade, s.Downgrade)
+		case o.Result == plan.Configured && s.Target.Kind == "PersistentVolumeClaim" && len(s.Changes) > 0:
+			told(corev1.EventTypeNormal, eventGrowing, fmt.Sprintf("claim %s grows from %s to %s", s.Target.Name, strings.Trim(s.Changes[0].From, `"`), strings.Trim(s.Changes[0].To, `"`)))
+		case o.Result == plan.Deleted && s.Target.Kind == "Pod":
+			told(corev1.EventTypeWarning, eventNodeDeleted, fmt.Sprintf("node %s deleted: %s", s.Target.Name, s.Reason))
+		case o.Result == plan.Replaced:
+			told(corev1.EventTypeNormal, eventReplaced, fmt.Sprintf("%s replaced: %s", s.Target, s.Reason))
+		}
+	}
+	return events
+}

@@ -1,0 +1,150 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/plan"
+)
+
+// trouble is why some nodes are not ready.
+type trouble struct {
+	nodes []string
+	cause plan.Cause
+}
+
+// rollout is how a cache stands whose nodes are all that is left to wait for.
+func rollout(in plan.Input, sts *appsv1.StatefulSet, n numbers) plan.Verdict {
+	if n.held != "" {
+		return plan.Verdict{State: plan.Settled, Reason: v1.ReasonRolloutHeld, Message: n.sentence()}
+	}
+	v := plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
+	troubles := troublesOf(in, sts)
+	for _, t := range troubles {
+		v.Message += fmt.Sprintf("; %s: %s: %s", names(t.nodes), t.cause.Reason, t.cause.Message)
+		if t.cause.Final {
+			v.State = plan.Stalled
+		}
+	}
+	if len(troubles) > 0 {
+		v.Reason = troubles[0].cause.Reason
+	}
+	if plan.Overdue(in, sts) {
+		v.State, v.Reason = plan.Stalled, v1.ReasonProgressDeadlineExceeded
+		v.Message = fmt.Sprintf("no progress for more than %d s (spec.rollout.progressDeadlineSeconds): %s",
+			int(in.Cache.Spec.ProgressDeadline().Seconds()), v.Message)
+	}
+	return v
+}
+
+// troublesOf are the causes that nodes of the newest revision are not ready,
+// then those of older ones, each once, by the first node that has it. A cause
+// of an older revision is not final: the node is replaced.
+func troublesOf(in plan.Input, sts *appsv1.StatefulSet) []trouble {
+	if in.Nodes == nil {
+		return nil
+	}
+	var newest, older []trouble
+	for _, pod := range in.Nodes.Pods {
+		cause, ok := plan.CauseOf(pod, in.Now)
+		switch {
+		case !ok:
+		case plan.IsNewest(pod, sts):
+			newest = gather(newest, pod.Name, cause)
+		default:
+			cause.Final = false
+			older = gather(older, pod.Name, cause)
+		}
+	}
+	for _, name := range missing(in.Nodes, sts) {
+		cause := plan.Cause{Reason: v1.ReasonPodNotCreated, Message: plan.Plain(in.Nodes.Refusals[name].Sentence)}
+		// The sentence names the pod, which the message does already.
+		cause.Message = strings.ReplaceAll(cause.Message, fmt.Sprintf("pods %q ", name), "")
+		newest = gather(newest, name, cause)
+	}
+	return append(newest, older...)
+}
+
+// missing are the nodes that were refused, by ordinal.
+func missing(n *plan.Nodes, sts *appsv1.StatefulSet) []string {
+	var names []string
+	for i := range *sts.Spec.Replicas {
+		if name := fmt.Sprintf("%s-%d", sts.Name, i); n.Refusals[name].Sentence != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func gather(list []trouble, node string, cause plan.Cause) []trouble {
+	if i := slices.IndexFunc(list, func(t trouble) bool { return t.cause == cause }); i >= 0 {
+		list[i].nodes = append(list[i].nodes, node)
+		return list
+	}
+	return append(list, trouble{nodes: []string{node}, cause: cause})
+}
+
+// names are the first few of a list.
+func names(list []string) string {
+	const most = 3
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
+}
+
+// leaving is the number of nodes that are ready, and are being deleted.
+func leaving(nodes *plan.Nodes) int32 {
+	if nodes == nil {
+		return 0
+	}
+	count := int32(0)
+	for _, pod := range nodes.Pods {
+		if plan.Terminating(pod) && plan.Ready(pod) {
+			count++
+		}
+	}
+	return count
+}
+
+// Standing is how a cache stands in numbers, and node by node if those were
+// observed.
+func Standing(in plan.Input) plan.Standing {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	n := count(in, sts)
+	s := plan.Standing{Ready: n.ready, Size: n.size, Runs: currentVersion(in, sts, n), Wants: in.Cache.Spec.Version}
+	if in.Nodes == nil || sts == nil {
+		return s
+	}
+	byName := map[string]*corev1.Pod{}
+	for _, pod := range in.Nodes.Pods {
+		byName[pod.Name] = pod
+	}
+	for i := range max(*sts.Spec.Replicas, n.replicas) {
+		name := fmt.Sprintf("%s-%d", sts.Name, i)
+		s.Nodes = append(s.Nodes, node(in, sts, name, byName[name]))
+	}
+	return s
+}
+
+func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) plan.Node {
+	if pod == nil {
+		return plan.Node{Name: name, State: "Missing", Message: plan.Plain(in.Nodes.Refusals[name].Sentence)}
+	}
+	n := plan.Node{Name: name, Version: versionOf(pod.Spec), Newest: plan.IsNewest(pod, sts), State: "Starting"}
+	cause, found := plan.CauseOf(pod, in.Now)
+	switch {
+	case plan.Terminating(pod):
+		n.State = "Terminating"
+	case plan.Ready(pod):
+		n.State = v1.ReasonReady
+	case found:
+		n.State, n.Message = cause.Reason, cause.Message
+	}
+	return n
+}
