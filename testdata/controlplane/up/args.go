@@ -62,6 +62,7 @@ func controllerManagerArgs(controllers string) []string {
 		"--secure-port=0",
 		"--leader-elect=false",
 		"--profiling=false",
+		"--horizontal-pod-autoscaler-sync-period=1s",
 		// The default rate alone costs 5 s at the start.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",

@@ -88,7 +88,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	podsCtx, cancel := context.WithCancel(context.Background())
 	c.stopPods = cancel
-	go markPods(podsCtx, c.client, c.podDelay)
+	go markPods(podsCtx, c.client, c.options)
 	// Pods cannot be created before their ServiceAccount.
 	return c.waitFor(ctx, "ServiceAccount default", func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})

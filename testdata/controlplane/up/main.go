@@ -28,6 +28,7 @@ var defaultControllers = []string{
 	"disruption-controller",
 	"endpointslice-controller",
 	"garbage-collector-controller",
+	"horizontal-pod-autoscaler-controller",
 	"job-controller",
 	"namespace-controller",
 	// Without it a deleted claim keeps its finalizer, and so does its namespace.

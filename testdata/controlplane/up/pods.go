@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,14 +30,16 @@ type podMarker struct {
 	client kubernetes.Interface
 	pods   corelisters.PodLister
 	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	// scheduled: only pods that a scheduler has given a node are marked.
+	scheduled bool
 
 	mu     sync.Mutex
 	lastIP netip.Addr
 }
 
 // markPods gives every pod its status, delay after the pod was made or changed,
-// until ctx is done.
-func markPods(ctx context.Context, client kubernetes.Interface, delay time.Duration) {
+// until ctx is done; with a scheduler, those alone that have a node.
+func markPods(ctx context.Context, client kubernetes.Interface, o options) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods()
 	m := &podMarker{
@@ -46,10 +47,12 @@ func markPods(ctx context.Context, client kubernetes.Interface, delay time.Durat
 		pods:   informer.Lister(),
 		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[cache.ObjectName]()),
 		lastIP: podRange.Addr(),
+
+		scheduled: o.scheduler,
 	}
 	defer m.queue.ShutDown()
 	enqueue := func(object any) {
-		m.queue.AddAfter(cache.MetaObjectToName(object.(*corev1.Pod)), delay)
+		m.queue.AddAfter(cache.MetaObjectToName(object.(*corev1.Pod)), o.podDelay)
 	}
 	// A pod without a node is deleted at once, so there is nothing to do for it.
 	_, _ = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -91,6 +94,9 @@ func (m *podMarker) mark(ctx context.Context, name cache.ObjectName) error {
 	}
 	if pod.DeletionTimestamp != nil {
 		return m.finishDeletion(ctx, pod)
+	}
+	if m.scheduled && pod.Spec.NodeName == "" {
+		return nil
 	}
 	status, changed := nextStatus(pod, metav1.Now().Rfc3339Copy())
 	if !changed {

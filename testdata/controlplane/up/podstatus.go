@@ -15,6 +15,7 @@ const (
 	readyAnnotation    = "controlplane.test/ready"     // "false": runs, but is not ready
 	exitCodeAnnotation = "controlplane.test/exit-code" // of the containers of a Job's pod
 	brokenTag          = "broken"                      // an image tag that cannot be pulled starts so
+	crashingTag        = "crashing"                    // and one whose containers end again and again
 	exitTag            = "exit-"                       // an image tag that starts so gives the exit code of a Job's pod
 	hangTag            = "hang"                        // an image with this tag never ends
 )
@@ -31,8 +32,10 @@ func nextStatus(pod *corev1.Pod, now metav1.Time) (*corev1.PodStatus, bool) {
 		status.StartTime = &now
 	}
 	switch {
-	case broken(pod.Spec.InitContainers) || broken(pod.Spec.Containers):
+	case tagged(brokenTag, pod.Spec.InitContainers) || tagged(brokenTag, pod.Spec.Containers):
 		setPending(pod, status, now)
+	case tagged(crashingTag, pod.Spec.Containers):
+		setCrashing(pod, status, now)
 	case pod.Annotations[readyAnnotation] == "false" || firstTag(pod) == hangTag:
 		setRunning(pod, status, false, now)
 	case isJobPod(pod):
@@ -46,7 +49,7 @@ func nextStatus(pod *corev1.Pod, now metav1.Time) (*corev1.PodStatus, bool) {
 // setPending makes the containers with a broken image wait for it.
 func setPending(pod *corev1.Pod, status *corev1.PodStatus, now metav1.Time) {
 	state := func(c corev1.Container) corev1.ContainerState {
-		if broken([]corev1.Container{c}) {
+		if tagged(brokenTag, []corev1.Container{c}) {
 			return waiting("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", c.Image))
 		}
 		return waiting("PodInitializing", "")
@@ -55,7 +58,7 @@ func setPending(pod *corev1.Pod, status *corev1.PodStatus, now metav1.Time) {
 	status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, false, state)
 	status.ContainerStatuses = containerStatuses(pod.Spec.Containers, false, state)
 	initialized := corev1.ConditionTrue
-	if broken(pod.Spec.InitContainers) {
+	if tagged(brokenTag, pod.Spec.InitContainers) {
 		initialized = corev1.ConditionFalse
 	}
 	setCondition(status, corev1.PodCondition{Type: corev1.PodInitialized, Status: initialized, Reason: "", LastTransitionTime: now})
@@ -81,6 +84,20 @@ func setRunning(pod *corev1.Pod, status *corev1.PodStatus, containersReady bool,
 		setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "", LastTransitionTime: now})
 	} else {
 		setCondition(status, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ReadinessGatesNotReady", LastTransitionTime: now})
+	}
+}
+
+// setCrashing makes the containers wait for the next start after a crash.
+func setCrashing(pod *corev1.Pod, status *corev1.PodStatus, now metav1.Time) {
+	setRunning(pod, status, false, now)
+	for i := range status.ContainerStatuses {
+		c := &status.ContainerStatuses[i]
+		started := false
+		c.Started, c.RestartCount = &started, 3
+		c.State = waiting("CrashLoopBackOff", fmt.Sprintf("back-off 40s restarting failed container=%s", c.Name))
+		c.LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 1, Reason: "Error", StartedAt: *status.StartTime, FinishedAt: *status.StartTime,
+		}}
 	}
 }
 
@@ -185,10 +202,10 @@ func exitCode(pod *corev1.Pod) int32 {
 	return int32(code)
 }
 
-// broken tells whether the tag of any image starts with "broken".
-func broken(containers []corev1.Container) bool {
+// tagged tells whether the tag of any image starts with prefix.
+func tagged(prefix string, containers []corev1.Container) bool {
 	for _, c := range containers {
-		if strings.HasPrefix(tagOf(c.Image), brokenTag) {
+		if strings.HasPrefix(tagOf(c.Image), prefix) {
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ func TestNextStatus(t *testing.T) {
 		"broken":              {image: "host:5000/cache:broken", phase: corev1.PodPending, state: "ImagePullBackOff"},
 		"broken job":          {meta: metav1.ObjectMeta{OwnerReferences: job}, image: "cache:broken-2", phase: corev1.PodPending, state: "ImagePullBackOff"},
 		"broken, with digest": {image: "cache:broken@sha256:00", phase: corev1.PodPending, state: "ImagePullBackOff"},
+		"crashing":            {image: "cache:crashing-2", phase: corev1.PodRunning, state: "CrashLoopBackOff"},
 		"broken only by name": {image: "broken/broken:1", phase: corev1.PodRunning, ready: true, state: "running"},
 		"no tag":              {image: "host:5000/broken", phase: corev1.PodRunning, ready: true, state: "running"},
 	} {
