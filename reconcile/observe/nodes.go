@@ -47,7 +47,7 @@ func (r *Reader) Nodes(ctx context.Context, in plan.Input) (*plan.Nodes, error) 
 
 // notCreated matches the StatefulSet controller's sentence of a pod that it could
 // not create.
-var notCreated = regexp.MustCompile(`^create Pod (\S+) in StatefulSet \S+ failed error: (.*)$`)
+var notCreated = regexp.MustCompile(`^(?i:create) Pod (\S+) in StatefulSet \S+ failed error: (.*)$`)
 
 // refusals are the newest sentences about each node that is missing. Whoever
 // may not read Events has none.

@@ -133,9 +133,10 @@ func (n *Nodes) LastProgress(sts *appsv1.StatefulSet) time.Time {
 }
 
 // Overdue: the nodes have made no progress for longer than the spec allows. A
-// node that is missing and that nobody refused may come at any moment.
+// node that is missing and was not refused may come at any moment; of several,
+// the controller tries the first alone.
 func Overdue(in Input, sts *appsv1.StatefulSet) bool {
-	if in.Nodes == nil || !Observed(sts) || len(in.Nodes.Pods)+len(in.Nodes.Refusals) < int(*sts.Spec.Replicas) {
+	if in.Nodes == nil || !Observed(sts) || len(in.Nodes.Pods) < int(*sts.Spec.Replicas) && len(in.Nodes.Refusals) == 0 {
 		return false
 	}
 	return in.Now.Sub(in.Nodes.LastProgress(sts)) > in.Cache.Spec.ProgressDeadline()
