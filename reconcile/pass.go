@@ -184,12 +184,13 @@ func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error
 	if in.Deletion, err = r.reader.Deletion(ctx, in.Cache); err != nil {
 		return in, err
 	}
-	if plan.NeedsNodes(in) || r.options.Nodes && in.Live.Owned(in.Cache).StatefulSet != nil {
+	everything := r.options.Nodes && in.Live.Owned(in.Cache).StatefulSet != nil
+	if everything || plan.NeedsNodes(in) {
 		if in.Nodes, err = r.reader.Nodes(ctx, in); err != nil {
 			return in, err
 		}
 	}
-	if plan.NeedsVolumes(in) {
+	if everything && in.Cache.Spec.Storage != nil || plan.NeedsVolumes(in) {
 		in.Volumes, err = r.reader.Volumes(ctx, in)
 	}
 	return in, err

@@ -257,6 +257,8 @@ type Node struct {
 	State   string
 	Message string
 	Version string
+	// Volume is the size of its volume, if it has one and volumes were observed.
+	Volume string
 	// Newest: it is of the newest revision.
 	Newest bool
 }

@@ -64,7 +64,7 @@
 //	    ready, size nodes that are ready, that the spec asks for
 //	    runs?, wants  the version that every node runs, that of the spec
 //	    nodes[]?    (status -v) name, state (Ready, Starting, Terminating, Missing or
-//	                a reason), message?, version?, newest (of the newest revision)
+//	                a reason), message?, version?, volume?, newest (of the newest revision)
 //	  edit?         what a manifest changes in the cache itself
 //	    new         true: the cache is not stored yet
 //	    estimate?   why the API server was not asked about the manifest

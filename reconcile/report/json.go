@@ -81,6 +81,7 @@ type (
 		State   string `json:"state"`
 		Message string `json:"message,omitempty"`
 		Version string `json:"version,omitempty"`
+		Volume  string `json:"volume,omitempty"`
 		Newest  bool   `json:"newest"`
 	}
 	jsonEdit struct {

@@ -68,6 +68,9 @@ func nodeLine(n plan.Node) string {
 	if n.Version != "" && !n.Newest {
 		line += " (older revision)"
 	}
+	if n.Volume != "" {
+		line += ", volume " + OneLine(n.Volume)
+	}
 	if n.Message != "" {
 		line += ": " + shortLine(n.Message, sentenceLimit)
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/resources"
 )
 
 // trouble is why some nodes are not ready.
@@ -127,7 +128,9 @@ func Standing(in plan.Input) plan.Standing {
 	}
 	for i := range max(*sts.Spec.Replicas, n.replicas) {
 		name := fmt.Sprintf("%s-%d", sts.Name, i)
-		s.Nodes = append(s.Nodes, node(in, sts, name, byName[name]))
+		n := node(in, sts, name, byName[name])
+		n.Volume = volume(in, resources.ClaimName(sts.Name, int(i)))
+		s.Nodes = append(s.Nodes, n)
 	}
 	return s
 }
@@ -147,4 +150,28 @@ func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) 
 		n.State, n.Message = cause.Reason, cause.Message
 	}
 	return n
+}
+
+// volume is the size of a claim's volume, as far as the storage system tells.
+func volume(in plan.Input, name string) string {
+	if in.Volumes == nil || in.Cache.Spec.Storage == nil {
+		return ""
+	}
+	for _, claim := range in.Volumes.Claims {
+		if claim.Name != name {
+			continue
+		}
+		has, bound := claim.Status.Capacity[corev1.ResourceStorage]
+		want := in.Cache.Spec.Storage.Size
+		switch {
+		case !bound:
+			return "not bound"
+		case has.Cmp(want) > 0:
+			return fmt.Sprintf("%s, more than the %s of spec.storage.size", has.String(), want.String())
+		case has.Cmp(want) < 0:
+			return fmt.Sprintf("%s, less than the %s of spec.storage.size", has.String(), want.String())
+		}
+		return has.String()
+	}
+	return "missing"
 }
