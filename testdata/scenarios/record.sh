@@ -32,15 +32,17 @@ start() {
 	reconcile --wait
 }
 
-# record SCENARIO LESSON: the cache and its children as they are now, with a
-# fixed uid and fixed times.
+# record SCENARIO LESSON [OBJECT...]: the cache and its children as they are now,
+# and further objects, with a fixed uid and fixed times.
 record() {
 	dir=$root/testdata/scenarios/$1
+	lesson=$2
+	shift 2
 	mkdir -p "$dir"
 	uid=$(k get cc cache -o jsonpath='{.metadata.uid}')
 	fix() { sed -e "s/$uid/00000000-0000-4000-8000-000000000001/g" -e 's/"20[0-9][0-9]-[0-9T:-]*Z"/"2026-11-30T11:00:00Z"/'; }
-	{ echo "# $2"; k get cc cache -o yaml --show-managed-fields; } | fix >"$dir/cache.yaml"
-	for o in sts/cache svc/nodes-cache svc/cache pdb/cache; do
+	{ echo "# $lesson"; k get cc cache -o yaml --show-managed-fields; } | fix >"$dir/cache.yaml"
+	for o in sts/cache svc/nodes-cache svc/cache pdb/cache "$@"; do
 		if k get "$o" >/dev/null 2>&1; then echo ---; k get "$o" -o yaml --show-managed-fields; fi
 	done | fix | sed 1d >"$dir/live.yaml"
 }
@@ -61,7 +63,12 @@ record three-to-one "A single node needs no disruption budget: it goes with the 
 change cc user '{"spec":{"size":3,"version":"1.6.39"}}'
 record version-change "A new version restarts the nodes; currentVersion stays what runs until the last node has moved."
 
+change cc user '{"spec":{"size":3,"version":"broken-1.6.39"}}'
+reconcile
+until [ "$(k get pod cache-2 -o jsonpath='{.status.containerStatuses[0].state.waiting.reason}')" = ImagePullBackOff ]; do sleep 0.2; done
+record image-broken "A node's image cannot be pulled, for longer than the deadline: the rollout waits at that node, and the status names it. The other nodes run on." pod/cache-0 pod/cache-1 pod/cache-2
 change cc user '{"spec":{"version":"1.6.38"}}'
+reconcile --wait
 quiet k scale sts cache --replicas=6
 sleep 2
 change svc label-editor '{"metadata":{"labels":{"app.kubernetes.io/name":"other","tier":"theirs"}}}'
@@ -86,9 +93,25 @@ reconcile
 quiet k delete svc cache
 until_empty
 
-start 3 'engine: Custom, image: registry.example.com/team/cache, storage: {size: 1Gi}'
+quiet k apply -f - <<-END
+	apiVersion: storage.k8s.io/v1
+	kind: StorageClass
+	metadata: {name: fast}
+	provisioner: test.example.com/none
+	allowVolumeExpansion: true
+END
+start 3 'engine: Custom, image: registry.example.com/team/cache, storage: {size: 1Gi, storageClassName: fast}'
+claims='pvc/data-cache-0 pvc/data-cache-1 pvc/data-cache-2'
+# volumes SIZE: no storage system runs here; every claim gets a volume of SIZE.
+volumes() { for c in $claims; do quiet k patch "$c" --subresource=status --type=merge -p '{"status":{"phase":"Bound","capacity":{"storage":"'"$1"'"}}}'; done; }
+volumes 1Gi
 change cc user '{"spec":{"storage":{"size":"2Gi"},"size":4}}'
-record storage-grows "Storage of an existing StatefulSet cannot change: that is held back and named, and the new size goes through."
+record storage-grows "Larger volumes: the claims ask for more, and the StatefulSet is replaced when they have it. The new size goes through at once." sc/fast $claims
+change cc user '{"spec":{"size":3}}'
+reconcile
+volumes 2Gi
+record storage-grown "The volumes have grown: the StatefulSet is made anew around its nodes, with a claim template of the new size." sc/fast $claims
+reconcile --wait
 change cc user '{"spec":{"storage":null,"size":3}}'
 record storage-removed "Storage cannot be taken away either: volumes and mounts stay as they are."
 finish
