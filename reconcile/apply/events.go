@@ -21,7 +21,7 @@ func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1
 	var errs []error
 	for _, e := range events {
 		err := w.client.Create(context.WithoutCancel(ctx), &eventsv1.Event{
-			ObjectMeta:          metav1.ObjectMeta{Namespace: cache.Namespace, GenerateName: cache.Name + "."},
+			ObjectMeta:          metav1.ObjectMeta{Namespace: cache.Namespace, GenerateName: cache.Name + "-"},
 			EventTime:           at,
 			ReportingController: v1.GroupVersion.Group + "/" + v1.FieldManager,
 			ReportingInstance:   v1.FieldManager,

@@ -1,0 +1,201 @@
+package reconcile_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/report"
+)
+
+// look looks as a user who may only read.
+func look(t *testing.T, o reconcile.Options) report.Fleet {
+	t.Helper()
+	config := asUser(env.Config, "reader")
+	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Concurrency = 2
+	f, err := reconcile.Look(t.Context(), c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Looking says what is so now, not what a status says, of every cache, and needs
+// rights to read alone.
+func TestLook(t *testing.T) {
+	readers(t)
+	ns := env.Namespace(t)
+	scope := observe.Scope{Namespaces: []string{ns}}
+	c := create(t, ns, "cache")
+	create(t, ns, "new")
+	runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}, Names: []string{"cache"}}, Concurrency: 1, Wait: true, Timeout: time.Minute})
+
+	f := look(t, reconcile.Options{Scope: scope})
+	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, f, "new", plan.Progressing, v1.ReasonPending)
+	if s := reportOf(f, "cache").Standing; s.Ready != 3 || s.Size != 3 || s.Runs != "1.6.38" || s.Nodes != nil {
+		t.Errorf("standing: %+v", s)
+	}
+	// Nobody passed since, and the status says Ready.
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
+	wantVerdict(t, look(t, reconcile.Options{Scope: scope}), "cache", plan.Progressing, v1.ReasonPending)
+	pass(t, ns)
+	testenv.Eventually(t, "a node is broken", func() bool {
+		f = look(t, reconcile.Options{Scope: scope, Nodes: true})
+		return verdict(t, f, "cache").Reason == v1.ReasonImagePullBackOff
+	})
+	nodes := reportOf(f, "cache").Standing.Nodes
+	if len(nodes) != 3 || nodes[0].State != v1.ReasonReady || nodes[0].Newest || nodes[0].Version != "1.6.38" ||
+		nodes[2].State != v1.ReasonImagePullBackOff || !nodes[2].Newest || nodes[2].Version != "broken" || nodes[2].Message == "" {
+		t.Errorf("nodes: %+v", nodes)
+	}
+}
+
+// A pipeline that may not write waits until the stored spec is its file's, and
+// everything has settled.
+func TestLookForAFile(t *testing.T) {
+	readers(t)
+	ns := env.Namespace(t)
+	file := `
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: cache}
+spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an autoscaler's
+`
+	expect := func() *observe.Manifests {
+		m, err := observe.ReadManifests([]string{"-"}, strings.NewReader(file), ns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	wantVerdict(t, look(t, reconcile.Options{Expect: expect()}), "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
+		c.Spec.Size = 2
+		c.Spec.Resources.Requests = corev1.ResourceList{"cpu": quantity("1")}
+	})
+	settle(t, ns)
+	f := look(t, reconcile.Options{Expect: expect()})
+	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	if m := verdict(t, f, "cache").Message; m != `the stored spec is not that of standard input: spec.version is "1.6.38" and not "1.6.39"` {
+		t.Errorf("message: %s", m)
+	}
+	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: 2 * time.Second})
+	if !f.TimedOut {
+		t.Errorf("waited: %+v", f)
+	}
+	time.AfterFunc(time.Second, func() {
+		update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.39" })
+		settle(t, ns)
+	})
+	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: time.Minute})
+	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReady)
+}
+
+// Pods are read once a pass, and only while there is something to learn from
+// them.
+func TestPodsAreReadForUnsettledCachesOnly(t *testing.T) {
+	ns := env.Namespace(t)
+	c := create(t, ns, "cache")
+	settle(t, ns)
+	lists := func() int {
+		n := 0
+		client := productClient(t, func(_ int, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/pods") {
+				n++
+			}
+		})
+		runWith(t, client, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+		return n
+	}
+	if n := lists(); n != 0 {
+		t.Errorf("%d lists of pods for a settled cache", n)
+	}
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
+	until(t, ns, "cache", v1.ReasonImagePullBackOff)
+	if n := lists(); n != 1 {
+		t.Errorf("%d lists of pods for a cache that has not settled", n)
+	}
+}
+
+// A node that is being deleted counts no more, though it is ready still.
+func TestTerminatingNodesDoNotCount(t *testing.T) {
+	ns := env.Namespace(t)
+	create(t, ns, "cache")
+	settle(t, ns)
+	pod := get(t, ns, "cache-1", &corev1.Pod{})
+	patch(t, pod, `{"metadata":{"finalizers":["test.example.com/keep"]}}`)
+	if err := env.Client.Delete(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Eventually(t, "the controller has seen it", func() bool {
+		return get(t, ns, "cache", &appsv1.StatefulSet{}).Status.UpdatedReplicas == 2
+	})
+	pass(t, ns)
+	c := get(t, ns, "cache", &v1.ClusteredCache{})
+	if c.Status.ReadyReplicas != 2 || available(c) != metav1.ConditionFalse {
+		t.Errorf("status: %+v", c.Status)
+	}
+	patch(t, pod, `{"metadata":{"finalizers":null}}`)
+	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+}
+
+// What kubectl, Flux and Argo make of our conditions.
+func TestKstatus(t *testing.T) {
+	ns := env.Namespace(t)
+	is := func(when string, want kstatus.Status) {
+		t.Helper()
+		got, err := kstatus.Compute(&unstructured.Unstructured{Object: unstructuredCache(t, ns, "cache")})
+		if err != nil || got.Status != want {
+			t.Errorf("%s: %+v (%v), want %s", when, got, err, want)
+		}
+	}
+	c := create(t, ns, "cache")
+	is("before the first pass", kstatus.InProgressStatus)
+	pass(t, ns)
+	is("after the first pass", kstatus.InProgressStatus)
+	settle(t, ns)
+	is("settled", kstatus.CurrentStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
+	is("changed, before a pass", kstatus.InProgressStatus)
+	until(t, ns, "cache", v1.ReasonImagePullBackOff)
+	is("a node is broken", kstatus.InProgressStatus)
+	update(t, c, func(c *v1.ClusteredCache) {
+		c.Spec.Version, c.Spec.PodTemplate = "1.6.38", raw(`{"spec":{"restartPolicy":"Never"}}`)
+	})
+	until(t, ns, "cache", v1.ReasonInvalidOverlay)
+	is("blocked", kstatus.FailedStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version, c.Spec.PodTemplate = "broken", nil })
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Rollout = &v1.RolloutSpec{ProgressDeadlineSeconds: 2} })
+	until(t, ns, "cache", v1.ReasonProgressDeadlineExceeded)
+	is("past the deadline", kstatus.FailedStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.38" })
+	settle(t, ns)
+	is("healed", kstatus.CurrentStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Suspend = true })
+	pass(t, ns)
+	is("suspended", kstatus.CurrentStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = append(c.Finalizers, "test.example.com/keep") })
+	if err := env.Client.Delete(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	is("being deleted", kstatus.TerminatingStatus)
+	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
+}
