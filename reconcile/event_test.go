@@ -72,7 +72,7 @@ func TestEvents(t *testing.T) {
 	}
 	settled()
 	events := eventsOf(t, ns)
-	if count(events, "Normal NotObserved: ") != 1 || count(events, "Normal Ready: 3 of 3 nodes ready") != 1 {
+	if count(events, "Normal NotObserved: ") != 0 || count(events, "Normal Ready: 3 of 3 nodes ready") != 1 {
 		t.Errorf("events: %q", events)
 	}
 	telling(t, productClient(t, nil), ns)

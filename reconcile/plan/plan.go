@@ -107,9 +107,12 @@ func (p *Plan) keepsNodes(in Input) bool {
 	return sts != nil && *sts.Spec.Replicas > 1 && p.holds("StatefulSet")
 }
 
-// holds tells whether a child is withheld as a whole.
+// holds tells whether a child is withheld as a whole; some gates withhold but
+// a field.
 func (p *Plan) holds(kind string) bool {
-	return slices.ContainsFunc(p.Holds, func(h Hold) bool { return h.Target.Kind == kind && h.Gate != "immutable" })
+	return slices.ContainsFunc(p.Holds, func(h Hold) bool {
+		return h.Target.Kind == kind && h.Gate != "immutable" && h.Gate != "growth"
+	})
 }
 
 func reason(in Input, c child, changes []Change) string {

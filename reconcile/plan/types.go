@@ -243,7 +243,8 @@ type Report struct {
 // Standing is how a cache stands in numbers.
 type Standing struct {
 	Ready, Size int32
-	// Runs is the version that every node runs, Wants that of the spec.
+	// Runs are the versions that ready nodes run, "1.6.38, 1.6.39"; empty: none
+	// is ready. Wants is that of the spec.
 	Runs, Wants string
 	// Nodes are nil when they were not observed.
 	Nodes []Node

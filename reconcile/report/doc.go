@@ -62,8 +62,9 @@
 //	  message?      a sentence
 //	  standing?     of the command status alone, which lists every cache
 //	    ready, size nodes that are ready, that the spec asks for
-//	    runs?, wants  the version that every node runs, that of the spec
-//	    nodes[]?    (status -v) name, state (Ready, Starting, Terminating, Missing or
+//	    runs?, wants  the versions that ready nodes run ("1.6.38, 1.6.39"), that of
+//	                the spec
+//	    nodes[]?    (with -v, or not settled) name, state (Ready, Starting, Terminating, Missing or
 //	                a reason), message?, version?, volume?, newest (of the newest revision)
 //	  edit?         what a manifest changes in the cache itself
 //	    new         true: the cache is not stored yet

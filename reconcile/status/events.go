@@ -24,6 +24,9 @@ const (
 // wonder about. A cache that stays as it is has none.
 func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan.Event {
 	events := stepEvents(outcomes)
+	if unimportant[verdict.Reason] {
+		return events
+	}
 	before := apimeta.FindStatusCondition(in.Cache.Status.Conditions, v1.ConditionAvailable)
 	if before != nil && before.Reason == verdict.Reason {
 		return events
@@ -34,6 +37,9 @@ func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan
 	}
 	return append(events, plan.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict.Message)})
 }
+
+// unimportant are reasons that last for a moment: what comes of them is told.
+var unimportant = map[string]bool{v1.ReasonNotObserved: true, v1.ReasonPending: true}
 
 // troubles are reasons of caches that may yet settle, and that are no good news.
 var troubles = map[string]bool{

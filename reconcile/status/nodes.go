@@ -132,7 +132,19 @@ func Standing(in plan.Input) plan.Standing {
 		n.Volume = volume(in, resources.ClaimName(sts.Name, int(i)))
 		s.Nodes = append(s.Nodes, n)
 	}
+	s.Runs = running(s.Nodes)
 	return s
+}
+
+// running are the versions of the nodes that are ready, the first node's first.
+func running(nodes []plan.Node) string {
+	var versions []string
+	for _, n := range nodes {
+		if n.State == v1.ReasonReady && !slices.Contains(versions, n.Version) {
+			versions = append(versions, n.Version)
+		}
+	}
+	return strings.Join(versions, ", ")
 }
 
 func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) plan.Node {
