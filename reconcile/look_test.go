@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
@@ -198,4 +200,42 @@ func TestKstatus(t *testing.T) {
 	}
 	is("being deleted", kstatus.TerminatingStatus)
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
+}
+
+// A partition or OnDelete that someone set is understood: what they let through
+// has settled, and nobody says that the new version runs.
+func TestRolloutHeldBySomeone(t *testing.T) {
+	for name, strategy := range map[string]string{
+		"partition": `{"type":"RollingUpdate","rollingUpdate":{"partition":1}}`,
+		"OnDelete":  `{"type":"OnDelete","rollingUpdate":null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			ns := env.Namespace(t)
+			c := create(t, ns, "cache")
+			settle(t, ns)
+			patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"updateStrategy":`+strategy+`}}`, client.FieldOwner("user"))
+			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "2" })
+			wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonRolloutHeld)
+			want := map[string]string{"partition": "2 of 3 nodes on the new version, held by partition", "OnDelete": "0 of 3 nodes on the new version, held by OnDelete"}[name]
+			wantMessage(t, ns, "3 of 3 nodes ready; "+want)
+			if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "1.6.38" || available(c) != metav1.ConditionTrue {
+				t.Errorf("held: %+v", c.Status)
+			}
+			before := versions(t, ns)
+			pass(t, ns)
+			if d := cmpDiff(before, versions(t, ns)); d != "" {
+				t.Errorf("a pass over a held rollout wrote: %s", d)
+			}
+			for i := range 3 {
+				_ = env.Client.Delete(t.Context(), &corev1.Pod{ObjectMeta: meta(ns, fmt.Sprintf("cache-%d", i))})
+			}
+			if name == "partition" {
+				patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}`, client.FieldOwner("user"))
+			}
+			until(t, ns, "cache", v1.ReasonReady)
+			if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "2" {
+				t.Errorf("let go: %+v", c.Status)
+			}
+		})
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
@@ -175,4 +178,53 @@ func TestReadyNodesFallToZero(t *testing.T) {
 	if c := get(t, ns, "cache", &v1.ClusteredCache{}); available(c) != metav1.ConditionFalse {
 		t.Errorf("status: %+v", c.Status)
 	}
+}
+
+// refuseNewStatefulSets makes admission refuse them in a namespace, until the returned function is called.
+func refuseNewStatefulSets(t *testing.T, ns string) func() {
+	t.Helper()
+	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"refuse":"statefulsets"}}}`)
+	objects := manifests(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-new-statefulsets}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {refuse: statefulsets}}
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}]
+  validations: [{expression: "false", message: "no new StatefulSets today"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-new-statefulsets}
+spec: {policyName: no-new-statefulsets, validationActions: [Deny]}
+`)
+	testenv.Eventually(t, "the policy is in force", func() bool {
+		probe := &appsv1.StatefulSet{ObjectMeta: meta(ns, "probe"), Spec: get(t, ns, "cache", &appsv1.StatefulSet{}).Spec}
+		err := env.Client.Create(t.Context(), probe, client.DryRunAll)
+		return err != nil && strings.Contains(err.Error(), "today")
+	})
+	lift := sync.OnceFunc(func() {
+		for _, o := range objects {
+			_ = env.Client.Delete(context.Background(), o)
+		}
+	})
+	t.Cleanup(lift)
+	return lift
+}
+
+// manifests creates the objects of YAML documents.
+func manifests(t *testing.T, documents string) []client.Object {
+	t.Helper()
+	var objects []client.Object
+	for _, document := range strings.Split(documents, "\n---\n") {
+		u := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
+			t.Fatal(err)
+		}
+		mustCreate(t, u)
+		objects = append(objects, u)
+	}
+	return objects
 }

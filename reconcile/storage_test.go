@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,10 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
@@ -353,53 +350,4 @@ func TestSizeAloneScalesDown(t *testing.T) {
 	if n := len(uids(t, ns)); n != 3 {
 		t.Errorf("%d nodes", n)
 	}
-}
-
-// refuseNewStatefulSets makes admission refuse them in a namespace, until the returned function is called.
-func refuseNewStatefulSets(t *testing.T, ns string) func() {
-	t.Helper()
-	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"refuse":"statefulsets"}}}`)
-	objects := manifests(t, `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: no-new-statefulsets}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    namespaceSelector: {matchLabels: {refuse: statefulsets}}
-    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [statefulsets]}]
-  validations: [{expression: "false", message: "no new StatefulSets today"}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: no-new-statefulsets}
-spec: {policyName: no-new-statefulsets, validationActions: [Deny]}
-`)
-	testenv.Eventually(t, "the policy is in force", func() bool {
-		probe := &appsv1.StatefulSet{ObjectMeta: meta(ns, "probe"), Spec: get(t, ns, "cache", &appsv1.StatefulSet{}).Spec}
-		err := env.Client.Create(t.Context(), probe, client.DryRunAll)
-		return err != nil && strings.Contains(err.Error(), "today")
-	})
-	lift := sync.OnceFunc(func() {
-		for _, o := range objects {
-			_ = env.Client.Delete(context.Background(), o)
-		}
-	})
-	t.Cleanup(lift)
-	return lift
-}
-
-// manifests creates the objects of YAML documents.
-func manifests(t *testing.T, documents string) []client.Object {
-	t.Helper()
-	var objects []client.Object
-	for _, document := range strings.Split(documents, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
-			t.Fatal(err)
-		}
-		mustCreate(t, u)
-		objects = append(objects, u)
-	}
-	return objects
 }

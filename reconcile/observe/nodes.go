@@ -67,10 +67,13 @@ func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*
 	refusals := map[string]plan.Refusal{}
 	for _, e := range list.Items {
 		found := notCreated.FindStringSubmatch(e.Note)
-		if found == nil || slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == found[1] }) {
+		if len(found) == 0 {
 			continue
 		}
-		refusals[found[1]] = plan.Refusal{Sentence: found[2], Since: e.CreationTimestamp.Time}
+		name, sentence := found[1], found[2]
+		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) {
+			refusals[name] = plan.Refusal{Sentence: sentence, Since: e.CreationTimestamp.Time}
+		}
 	}
 	return refusals, nil
 }
