@@ -115,7 +115,7 @@ func TestServiceWithAnAddressKeepsIt(t *testing.T) {
 	theirs.Spec.Ports = []corev1.ServicePort{{Name: "cache", Port: 11211}}
 	mustCreate(t, theirs)
 	wantVerdict(t, settle(t, ns), "cache", plan.Stalled, v1.ReasonImmutableField)
-	wantMessage(t, ns, "Service "+ns+"/nodes-cache: spec.clusterIP is "+theirs.Spec.ClusterIP+" and cannot be changed to None", "Delete the object")
+	wantMessage(t, ns, "Service "+ns+"/nodes-cache: spec.clusterIP is "+theirs.Spec.ClusterIP+" and cannot be changed to None", "kubectl -n "+ns+" delete service nodes-cache")
 	s := get(t, ns, "nodes-cache", &corev1.Service{})
 	if s.UID != theirs.UID || s.Spec.ClusterIP != theirs.Spec.ClusterIP || s.Annotations["cloud.example.com/load-balancer"] != "7" || !s.Spec.PublishNotReadyAddresses {
 		t.Errorf("the Service: %+v", s)

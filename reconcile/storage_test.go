@@ -3,12 +3,14 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -146,6 +148,18 @@ func TestVolumesGrow(t *testing.T) {
 		t.Errorf("the template asks for %s already", n)
 	}
 	close(hold)
+	testenv.Eventually(t, "the third has grown", func() bool {
+		has := claim(t, ns, 2).Status.Capacity["storage"]
+		return has.String() == "2Gi"
+	})
+	// A dry run shows what it cannot try, and leaves the StatefulSet there.
+	dry := runWith(t, client.NewDryRunClient(productClient(t, nil)), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+	if o := reportOf(dry, "cache").Outcomes; len(o) != 1 || o[0].Step.Action != plan.ActionReplace || o[0].Result != plan.Estimated {
+		t.Errorf("dry run: %+v", o)
+	}
+	if sts := get(t, ns, "cache", &appsv1.StatefulSet{}); sts.UID != old || sts.DeletionTimestamp != nil {
+		t.Error("a dry run replaced it")
+	}
 	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
 	sts := get(t, ns, "cache", &appsv1.StatefulSet{})
 	if n := templateSize(t, ns); n != "2Gi" || sts.UID == old {
@@ -349,5 +363,32 @@ func TestSizeAloneScalesDown(t *testing.T) {
 	}
 	if n := len(uids(t, ns)); n != 3 {
 		t.Errorf("%d nodes", n)
+	}
+}
+
+// Whoever may not read StorageClasses, which belong to no namespace, grows
+// volumes all the same: the API server knows the classes.
+func TestGrowthWithoutSeeingClasses(t *testing.T) {
+	role := shippedRole(t)
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return r.APIGroups[0] == storagev1.GroupName })
+	c := as(t, "unclassed", role)
+	for name, grows := range map[string]bool{"grows": true, "fixed": false} {
+		t.Run(name, func(t *testing.T) {
+			ns := env.Namespace(t)
+			cache := create(t, ns, "cache", withStorage("1Gi", class(t, ns, name, grows)), func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
+			storageSystem(t, ns, func(string) bool { return true })
+			settle(t, ns)
+			bound(t, ns, 1)
+			update(t, cache, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
+			f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+			if grows {
+				wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonVolumeResizing)
+				return
+			}
+			wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+			if m := verdict(t, f, "cache").Message; !strings.Contains(m, "data-cache-0") || !strings.Contains(m, "must support resize") {
+				t.Errorf("message: %s", m)
+			}
+		})
 	}
 }

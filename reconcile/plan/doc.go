@@ -1,10 +1,11 @@
 // Package plan is the pure centre of a pass: what was observed of one cache
 // goes in, what this pass will do to it comes out.
 //
-//	Input (cache, live children, config, now)
+//	Input (cache, live children, config, nodes and volumes of some, now)
 //	   │   gates: is something withheld?          → Holds
 //	   │   intent: the children as they should be (package resources)
 //	   │   compare: does the live child differ?   → Changes
+//	   │   grow, unstick: what single volumes and nodes need
 //	   ▼
 //	Plan (ordered Steps, Holds)
 //

@@ -49,11 +49,10 @@ func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
 // wayOut names the command that lets the next pass make the StatefulSet anew.
 // Running nodes can stay when they have the same volumes afterwards.
 func wayOut(path string, sts *appsv1.StatefulSet) string {
-	command := fmt.Sprintf("kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
 	if path == "spec.storage" {
-		return "replace the StatefulSet with all its nodes (they restart at the same time, empty) with: " + command
+		return fmt.Sprintf("replace the StatefulSet with all its nodes (they restart at the same time, empty) with: kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
 	}
-	return "replace the StatefulSet and keep its nodes and claims as they are with: " + command + " --cascade=orphan"
+	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deletion(Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name})
 }
 
 func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {
@@ -142,10 +141,19 @@ func keepImmutable(c child) []Hold {
 	holds := make([]Hold, 0, len(held))
 	for _, h := range held {
 		holds = append(holds, Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
-			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. Delete the object to let the next pass create it anew",
-				c.ref, h.Path, h.From, h.To)})
+			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew: %s",
+				c.ref, h.Path, h.From, h.To, deletion(c.ref))})
 	}
 	return holds
+}
+
+// deletion is the command that deletes a child, and no node with it.
+func deletion(r Ref) string {
+	command := fmt.Sprintf("kubectl -n %s delete %s %s", r.Namespace, lower(r.Kind), r.Name)
+	if r.Kind == "StatefulSet" {
+		command += " --cascade=orphan"
+	}
+	return command
 }
 
 func claimNames(sts *appsv1.StatefulSet) string {

@@ -58,6 +58,8 @@ func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.Cluste
 // numbers are those of the StatefulSet; absent ones are zero.
 type numbers struct {
 	size, replicas, ready, updated int32
+	// fresh are ready, and not yet for minReadySeconds.
+	fresh int32
 	// exists: there is a StatefulSet. observed: its numbers are those of its
 	// newest generation, and that asks for the nodes that the spec asks for.
 	exists, observed bool
@@ -77,6 +79,9 @@ func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
 	n.observed = plan.Observed(sts) && *sts.Spec.Replicas == n.size // else our own scale step was withheld or refused
 	n.replicas, n.updated = sts.Status.Replicas, sts.Status.UpdatedReplicas
 	n.ready = max(0, sts.Status.ReadyReplicas-leaving(in.Nodes))
+	if sts.Spec.MinReadySeconds > 0 {
+		n.fresh = max(0, n.ready-sts.Status.AvailableReplicas)
+	}
 	n.well = n.observed && plan.AllWell(sts) && n.ready == n.size
 	if n.well {
 		n.held = plan.HeldBackBy(sts)
@@ -90,6 +95,9 @@ func (n numbers) rolledOut() bool { return n.well && n.held == "" }
 
 func (n numbers) sentence() string {
 	s := fmt.Sprintf("%d of %d nodes ready", n.ready, n.size)
+	if n.fresh > 0 {
+		s += fmt.Sprintf(" (%d of them for less than spec.rollout.minReadySeconds)", n.fresh)
+	}
 	switch {
 	case n.held != "":
 		s += fmt.Sprintf("; %d of %d nodes on the new version, held by %s", n.updated, n.size, n.held)

@@ -3,7 +3,6 @@ package status_test
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,10 +23,6 @@ type observed struct {
 	current, update       string
 	replicas              string
 	ready, updated, avail string
-}
-
-func (o observed) String() string {
-	return fmt.Sprintf("%+v", struct{ observed }{o})
 }
 
 // believed is what the status must say.
@@ -51,7 +46,7 @@ func TestTruthTable(t *testing.T) {
 								o := observed{generation: generation, current: revisions[0], update: revisions[1],
 									replicas: replicas, ready: ready, updated: updated, avail: avail, minReady: minReady}
 								if got, want := look(t, o), rule(o); got != want {
-									t.Errorf("%v\ngot  %+v\nwant %+v", o, got, want)
+									t.Errorf("%+v\ngot  %+v\nwant %+v", o, got, want)
 								}
 								rows++
 							}
@@ -136,14 +131,14 @@ func look(t *testing.T, o observed) believed {
 			b.stalled = string(*c.Status)
 		}
 		if *c.ObservedGeneration != 2 {
-			t.Errorf("%v: %s of generation %d", o, *c.Type, *c.ObservedGeneration)
+			t.Errorf("%+v: %s of generation %d", o, *c.Type, *c.ObservedGeneration)
 		}
 	}
 	if v := intent.Status.CurrentVersion; v != nil {
 		b.version = *v
 	}
 	if r := intent.Status.ReadyReplicas; r == nil || o.ready == "" && *r != 0 {
-		t.Errorf("%v: readyReplicas %v, and an absent number is a written zero", o, r)
+		t.Errorf("%+v: readyReplicas %v, and an absent number is a written zero", o, r)
 	}
 	return b
 }
