@@ -102,10 +102,22 @@ func StatefulSetAfter(in Input, outcomes []Outcome) *appsv1.StatefulSet {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	for _, o := range outcomes {
 		if s, ok := o.Object.(*appsv1.StatefulSet); ok && s != nil && o.Result != Failed {
+			if o.Result == Replaced && sts != nil {
+				s = around(s, sts)
+			}
 			sts = s
 		}
 	}
 	return sts
+}
+
+// around is a StatefulSet that was made anew around the nodes of an old one:
+// they are there, though its controller has not counted them yet.
+func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
+	s := fresh.DeepCopy()
+	s.Status = *old.Status.DeepCopy()
+	s.Status.ObservedGeneration = 0
+	return s
 }
 
 // contentEqual compares two apply values of one field by what JSON carries.

@@ -178,3 +178,15 @@ func truthInput(t *testing.T, o observed) plan.Input {
 	}
 	return plan.Input{Cache: cache, Live: plan.Live{StatefulSet: sts}, Now: scenario.Now}
 }
+
+// A StatefulSet that was made anew around running nodes knows nothing of them
+// yet: they are not said to be gone.
+func TestReplacedStatefulSet(t *testing.T) {
+	in := truthInput(t, observed{generation: "2", current: "a", update: "a", replicas: "3", ready: "3", updated: "3"})
+	fresh := in.Live.StatefulSet.DeepCopy()
+	fresh.Generation, fresh.Status = 1, appsv1.StatefulSetStatus{}
+	intent, verdict := status.For(in, plan.Plan{}, []plan.Outcome{{Step: plan.Step{Action: plan.ActionReplace}, Result: plan.Replaced, Object: fresh}})
+	if a := intent.Status.Conditions[0]; *a.Status != metav1.ConditionUnknown || verdict.Reason != v1.ReasonNotObserved || *intent.Status.ReadyReplicas != 3 {
+		t.Errorf("%s, %+v, %d ready", *a.Status, verdict, *intent.Status.ReadyReplicas)
+	}
+}
