@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -113,12 +115,12 @@ func TestWithoutTheRightToWriteEvents(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(before)
-	telling(t, c, ns)
+	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 2, Events: true, Wait: true, Timeout: time.Minute})
 	if n := strings.Count(log.String(), "Events cannot be written"); n != 1 || !strings.Contains(log.String(), "events") {
 		t.Errorf("%d warnings: %s", n, &log)
 	}
 	for _, name := range []string{"a", "b"} {
-		if get(t, ns, name, &v1.ClusteredCache{}).Status.ObservedGeneration < 1 {
+		if c := get(t, ns, name, &v1.ClusteredCache{}); available(c) != metav1.ConditionTrue {
 			t.Errorf("%s is not done", name)
 		}
 	}

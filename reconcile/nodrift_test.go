@@ -117,7 +117,12 @@ func TestOrdinaryConfigurationsAreNotDrift(t *testing.T) {
 		}
 	}
 	var asked []string
-	c := clientOf(t, env, func(_ int, r *http.Request) { asked = append(asked, r.Method+" "+r.URL.String()) })
+	c := clientOf(t, env, func(_ int, r *http.Request) {
+		// Nobody makes pods here, so that the caches never settle and passes look for them.
+		if !strings.HasSuffix(r.URL.Path, "/pods") {
+			asked = append(asked, r.Method+" "+r.URL.String())
+		}
+	})
 	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
 	for _, c := range f.Caches {
 		for _, o := range c.Outcomes {
