@@ -96,6 +96,14 @@ step "Another version: the nodes are replaced one after the other."
 run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"1.6.39"}}'
 run clusteredcache reconcile -n shop sessions --wait --yes
 
+step "A version whose image cannot be pulled: one node is down, the others run on, and" \
+	"the status names it. The version before heals it."
+run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"broken-1.6.40"}}'
+run clusteredcache reconcile -n shop sessions --linger=5s --yes
+run clusteredcache status -n shop --verbose
+run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"1.6.39"}}'
+run clusteredcache reconcile -n shop sessions --wait --yes
+
 step "Somebody changes a StatefulSet by hand. The pass says who, and repairs it."
 run kubectl -n shop scale statefulset sessions --replicas=1
 run clusteredcache reconcile -A --wait --yes
