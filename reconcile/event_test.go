@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
@@ -158,20 +155,6 @@ func TestShippedRights(t *testing.T) {
 	}
 	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Events: true})
 	gone(t, ns, "cache", &v1.ClusteredCache{})
-}
-
-// shippedRole is the ClusterRole in deploy/rbac.
-func shippedRole(t *testing.T) *rbacv1.ClusterRole {
-	t.Helper()
-	content, err := os.ReadFile(filepath.Join(testenv.Root(), "deploy", "rbac", "role.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	role := &rbacv1.ClusterRole{}
-	if err := yaml.UnmarshalStrict(content, role); err != nil {
-		t.Fatal(err)
-	}
-	return role
 }
 
 // as is the client of a user who has a role, and nothing else.

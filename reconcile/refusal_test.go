@@ -184,7 +184,7 @@ func TestReadyNodesFallToZero(t *testing.T) {
 func refuseNewStatefulSets(t *testing.T, ns string) func() {
 	t.Helper()
 	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"refuse":"statefulsets"}}}`)
-	objects := manifests(t, `
+	objects := createAll(t, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: no-new-statefulsets}
@@ -214,8 +214,8 @@ spec: {policyName: no-new-statefulsets, validationActions: [Deny]}
 	return lift
 }
 
-// manifests creates the objects of YAML documents.
-func manifests(t *testing.T, documents string) []client.Object {
+// createAll creates the objects of YAML documents.
+func createAll(t *testing.T, documents string) []client.Object {
 	t.Helper()
 	var objects []client.Object
 	for _, document := range strings.Split(documents, "\n---\n") {

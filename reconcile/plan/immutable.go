@@ -52,7 +52,7 @@ func wayOut(path string, sts *appsv1.StatefulSet) string {
 	if path == "spec.storage" {
 		return fmt.Sprintf("replace the StatefulSet with all its nodes (they restart at the same time, empty) with: kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
 	}
-	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deletion(Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name})
+	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deleteCommand(Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name})
 }
 
 func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {
@@ -142,13 +142,13 @@ func keepImmutable(c child) []Hold {
 	for _, h := range held {
 		holds = append(holds, Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew: %s",
-				c.ref, h.Path, h.From, h.To, deletion(c.ref))})
+				c.ref, h.Path, h.From, h.To, deleteCommand(c.ref))})
 	}
 	return holds
 }
 
-// deletion is the command that deletes a child, and no node with it.
-func deletion(r Ref) string {
+// deleteCommand is the command that deletes a child, and no node with it.
+func deleteCommand(r Ref) string {
 	command := fmt.Sprintf("kubectl -n %s delete %s %s", r.Namespace, lower(r.Kind), r.Name)
 	if r.Kind == "StatefulSet" {
 		command += " --cascade=orphan"

@@ -35,7 +35,7 @@ func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan
 	if stuck(verdict) || troubles[verdict.Reason] {
 		kind = corev1.EventTypeWarning
 	}
-	return append(events, plan.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict.Message)})
+	return append(events, plan.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict)})
 }
 
 // unimportant are reasons that last for a moment: what comes of them is told.

@@ -293,10 +293,16 @@ func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdic
 		WithType(kind).
 		WithStatus(status).
 		WithReason(verdict.Reason).
-		WithMessage(trim(verdict.Message)).
+		WithMessage(trim(verdict)).
 		WithObservedGeneration(in.Cache.Generation).
 		WithLastTransitionTime(changed)
 }
 
-// trim makes a message one that fits, and the same while the same is said.
-func trim(message string) string { return plan.Cut(plan.Steady(message), maxMessage) }
+// trim makes a message one that fits. What the API server says of a refusal is
+// the same while it refuses for the same reason.
+func trim(v plan.Verdict) string {
+	if v.State == plan.NotDone {
+		return plan.Cut(plan.Steady(v.Message), maxMessage)
+	}
+	return plan.Cut(v.Message, maxMessage)
+}
