@@ -296,7 +296,8 @@ func (u *unions) fields(want, live reflect.Value) {
 	}
 	wantShape, liveShape := shapeOf(want.Type()), shapeOf(live.Type())
 	member, chosen := unionMembers(live.Type()), false
-	for _, f := range wantShape.fields {
+	for i := range wantShape.fields {
+		f := &wantShape.fields[i]
 		v, set := f.intended(want)
 		if !set {
 			continue
@@ -306,14 +307,15 @@ func (u *unions) fields(want, live reflect.Value) {
 		u.below(f, v, liveShape.value(live, f.name))
 		u.path = u.path[:len(u.path)-1]
 	}
-	for _, f := range liveShape.fields {
+	for i := range liveShape.fields {
+		f := &liveShape.fields[i]
 		if v := f.get(live); chosen && member(f.name) && v.IsValid() && !v.IsZero() && !wantShape.value(want, f.name).IsValid() {
 			u.excluded = append(u.excluded, fieldPath(append(u.path[:len(u.path):len(u.path)], pathElement{field: f.name})))
 		}
 	}
 }
 
-func (u *unions) below(f structField, want, live reflect.Value) {
+func (u *unions) below(f *structField, want, live reflect.Value) {
 	switch f.shape {
 	case shapeStruct:
 		u.fields(want, live)

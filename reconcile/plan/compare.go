@@ -26,13 +26,14 @@ type walker struct {
 func (w *walker) root(intent runtime.ApplyConfiguration, live Object) {
 	want, have := follow(reflect.ValueOf(intent)), follow(reflect.ValueOf(live))
 	shape := shapeOf(want.Type())
-	liveShape := shapeOf(have.Type())
-	for _, f := range shape.fields {
+	counterparts := shape.counterparts(have)
+	for i := range shape.fields {
+		f := &shape.fields[i]
 		if f.name == "apiVersion" || f.name == "kind" {
 			continue // a typed live object does not carry them
 		}
 		if v, set := f.intended(want); set {
-			w.field(f, v, liveShape.value(have, f.name))
+			w.field(f, v, counterparts.value(have, i))
 		}
 	}
 }
@@ -45,7 +46,38 @@ func (s *structShape) value(v reflect.Value, name string) reflect.Value {
 	return s.fields[i].get(v)
 }
 
-func (w *walker) field(f structField, want, live reflect.Value) {
+// counterparts are the fields of a live type that have the names of the fields
+// of a shape; nil where there is none.
+type counterparts []*structField
+
+// counterparts are those in the type of v; none when it is not valid.
+func (s *structShape) counterparts(v reflect.Value) counterparts {
+	if !v.IsValid() {
+		return nil
+	}
+	if known, ok := s.pairs.Load(v.Type()); ok {
+		return known.(counterparts)
+	}
+	live := shapeOf(v.Type())
+	c := make(counterparts, len(s.fields))
+	for i, f := range s.fields {
+		if at, ok := live.byName[f.name]; ok {
+			c[i] = &live.fields[at]
+		}
+	}
+	s.pairs.Store(v.Type(), c)
+	return c
+}
+
+// value is that of the counterpart of field i.
+func (c counterparts) value(v reflect.Value, i int) reflect.Value {
+	if c == nil || c[i] == nil {
+		return reflect.Value{}
+	}
+	return c[i].get(v)
+}
+
+func (w *walker) field(f *structField, want, live reflect.Value) {
 	w.path = append(w.path, pathElement{field: f.name})
 	switch f.shape {
 	case shapeScalar:
@@ -69,20 +101,13 @@ func (w *walker) field(f structField, want, live reflect.Value) {
 }
 
 func (w *walker) members(want, live reflect.Value) {
-	var liveShape *structShape
-	if live.IsValid() {
-		liveShape = shapeOf(live.Type())
-	}
-	for _, f := range shapeOf(want.Type()).fields {
-		v, set := f.intended(want)
-		if !set {
-			continue
+	shape := shapeOf(want.Type())
+	counterparts := shape.counterparts(live)
+	for i := range shape.fields {
+		f := &shape.fields[i]
+		if v, set := f.intended(want); set {
+			w.field(f, v, counterparts.value(live, i))
 		}
-		var lv reflect.Value
-		if liveShape != nil {
-			lv = liveShape.value(live, f.name)
-		}
-		w.field(f, v, lv)
 	}
 }
 
@@ -207,20 +232,15 @@ func contains(want, live reflect.Value) bool {
 }
 
 func containsStruct(want, live reflect.Value) bool {
-	var liveShape *structShape
-	if live.IsValid() {
-		liveShape = shapeOf(live.Type())
-	}
-	for _, f := range shapeOf(want.Type()).fields {
+	shape := shapeOf(want.Type())
+	counterparts := shape.counterparts(live)
+	for i := range shape.fields {
+		f := &shape.fields[i]
 		v, set := f.intended(want)
 		if !set {
 			continue
 		}
-		var lv reflect.Value
-		if liveShape != nil {
-			lv = liveShape.value(live, f.name)
-		}
-		if !contains(v, lv) && !saysNothing(f.name, v, lv) {
+		if lv := counterparts.value(live, i); !contains(v, lv) && !saysNothing(f.name, v, lv) {
 			return false
 		}
 	}

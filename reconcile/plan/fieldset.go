@@ -21,7 +21,9 @@ var stripped = map[string]bool{"name": true, "namespace": true, "uid": true, "re
 func fieldSet(intent runtime.ApplyConfiguration) []byte {
 	root := follow(reflect.ValueOf(intent))
 	b := append(make([]byte, 0, 2048), '{')
-	for _, f := range shapeOf(root.Type()).fields {
+	fields := shapeOf(root.Type()).fields
+	for i := range fields {
+		f := &fields[i]
 		v, set := f.intended(root)
 		if !set || f.name == "apiVersion" || f.name == "kind" {
 			continue
@@ -40,7 +42,9 @@ func appendTopMetadata(b []byte, v reflect.Value) []byte {
 	b = appendKey(b, "f:", "metadata")
 	b = append(b, '{')
 	empty := true
-	for _, f := range shapeOf(v.Type()).fields {
+	fields := shapeOf(v.Type()).fields
+	for i := range fields {
+		f := &fields[i]
 		if fv, set := f.intended(v); set && !stripped[f.name] {
 			b, empty = appendField(b, f, fv), false
 		}
@@ -51,7 +55,7 @@ func appendTopMetadata(b []byte, v reflect.Value) []byte {
 	return append(b, '}')
 }
 
-func appendField(b []byte, f structField, v reflect.Value) []byte {
+func appendField(b []byte, f *structField, v reflect.Value) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
 	}
@@ -111,7 +115,9 @@ func appendValue(b []byte, shape fieldShape, keys []keyField, v reflect.Value) [
 }
 
 func appendMembers(b []byte, v reflect.Value) []byte {
-	for _, f := range shapeOf(v.Type()).fields {
+	fields := shapeOf(v.Type()).fields
+	for i := range fields {
+		f := &fields[i]
 		if fv, set := f.intended(v); set {
 			b = appendField(b, f, fv)
 		}

@@ -145,6 +145,7 @@ type structField struct {
 type structShape struct {
 	fields []structField
 	byName map[string]int
+	pairs  sync.Map // live reflect.Type -> counterparts
 }
 
 var shapes sync.Map // reflect.Type -> *structShape
@@ -216,14 +217,14 @@ func deref(t reflect.Type) reflect.Type {
 
 // get returns the field's value with pointers followed; the zero Value when
 // something on the way is nil.
-func (f structField) get(v reflect.Value) reflect.Value {
+func (f *structField) get(v reflect.Value) reflect.Value {
 	return follow(f.raw(v))
 }
 
 // intended is get for an apply configuration, and tells whether its JSON
 // carries the field: nil pointers and empty lists and maps are left out, an
 // empty map behind a pointer is not.
-func (f structField) intended(v reflect.Value) (reflect.Value, bool) {
+func (f *structField) intended(v reflect.Value) (reflect.Value, bool) {
 	raw := f.raw(v)
 	switch {
 	case !raw.IsValid():
@@ -235,7 +236,7 @@ func (f structField) intended(v reflect.Value) (reflect.Value, bool) {
 	return raw, raw.IsValid()
 }
 
-func (f structField) raw(v reflect.Value) reflect.Value {
+func (f *structField) raw(v reflect.Value) reflect.Value {
 	for _, i := range f.index {
 		if v = follow(v); !v.IsValid() {
 			return v
