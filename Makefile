@@ -50,7 +50,7 @@ bench: build control-plane ## Measure passes next to alternatives; write the tab
 .PHONY: test
 test: control-plane ## Run the tests, on a real API server with the real controllers
 	$(GO) test -C testdata/controlplane -timeout 5m ./up
-	$(GO) test -timeout 15m $(TESTFLAGS) ./...
+	$(GO) test -timeout 40m $(TESTFLAGS) ./...
 
 # Before the tests that would build it too, so that its progress is seen.
 .PHONY: control-plane
