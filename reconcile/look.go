@@ -105,9 +105,10 @@ func orAbsent(value string) string {
 	return value
 }
 
-// unseen is the verdict on a cache that could not be observed.
+// unseen is the verdict on a cache that could not be observed. One that a
+// manifest expects is still to come, also if it has been there before.
 func (r *runner) unseen(err error) plan.Verdict {
-	if r.options.Expect != nil && errors.Is(err, observe.ErrNotFound) {
+	if r.options.Expect != nil && (errors.Is(err, observe.ErrNotFound) || errors.Is(err, errGone)) {
 		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonSpecNotApplied, Message: "there is no such ClusteredCache yet"}
 	}
 	return unobserved(err)

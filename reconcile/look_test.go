@@ -89,6 +89,12 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		return m
 	}
 	wantVerdict(t, look(t, reconcile.Options{Expect: expect()}), "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	// One that is not there is waited for: it has not been deleted meanwhile.
+	absent := look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: 2 * time.Second})
+	wantVerdict(t, absent, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	if !absent.TimedOut {
+		t.Errorf("waited for a cache that is not there: %+v", absent)
+	}
 	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
 		c.Spec.Size = 2
 		c.Spec.Resources.Requests = corev1.ResourceList{"cpu": quantity("1")}
