@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"net/http"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,6 +12,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -72,6 +74,7 @@ func TestClaims(t *testing.T) {
 		"leftovers of client-side apply":     leftoversOfClientSideApply,
 		"leftovers after cleared ownership":  leftoversAfterClearedOwnership,
 		"switched union members":             switchedUnionMembers,
+		"a dry claim that is tried again":    aDryClaimThatIsTriedAgain,
 		"our own switch needs no claim":      ourOwnSwitchNeedsNoClaim,
 		"duplicate keys in a live list":      duplicateKeysInALiveList,
 		"explicit zeros are server defaults": explicitZeros,
@@ -174,6 +177,28 @@ func switchedUnionMembers(t *testing.T, env *testenv.Env) {
 	}
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(pdb), pdb); err != nil || pdb.Spec.MinAvailable != nil || pdb.Spec.MaxUnavailable.IntValue() != 1 {
 		t.Errorf("%v, %+v", err, pdb.Spec)
+	}
+}
+
+// While a diff tries a claim, the StatefulSet controller writes the status. The
+// claim is tried again, and what needs it is estimated all the same.
+func aDryClaimThatIsTriedAgain(t *testing.T, env *testenv.Env) {
+	ns, _ := frozenCache(t, env, v1.ClusteredCacheSpec{Version: "1", Size: 3})
+	jsonPatch(t, env, setOf(t, env, ns), `[
+		{"op":"replace","path":"/spec/template/spec/containers/0/readinessProbe","value":{"exec":{"command":["true"]}}}]`, "somebody")
+	writes := 0
+	c := clientOf(t, env, func(_ int, r *http.Request) {
+		if r.Method != http.MethodPatch {
+			return
+		}
+		if writes++; writes == 1 {
+			setStatus(t, env, setOf(t, env, ns), `{"observedGeneration":2,"replicas":1}`)
+		}
+	})
+	f := runWith(t, client.NewDryRunClient(c), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Estimate: kube.CouldNotTry})
+	outcomes := reportOf(f, "cache").Outcomes
+	if writes != 2 || len(outcomes) != 2 || outcomes[0].Result != plan.Configured || outcomes[1].Result != plan.Estimated {
+		t.Errorf("%d writes, outcomes: %+v", writes, outcomes)
 	}
 }
 

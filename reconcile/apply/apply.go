@@ -115,14 +115,12 @@ type written struct {
 }
 
 func (e earlier) note(o plan.Outcome) {
-	if o.Object == nil {
-		return
+	switch {
+	case o.Object != nil:
+		e[o.Step.Target] = written{version: o.Object.GetResourceVersion()}
+	case o.Step.Action == plan.ActionClaim && o.Result == plan.Configured:
+		e[o.Step.Target] = written{undone: true}
 	}
-	w := written{version: o.Object.GetResourceVersion()}
-	if o.Step.Action == plan.ActionClaim && w.version == o.Step.Live.GetResourceVersion() {
-		w.undone = true // a dry run: nothing was stored
-	}
-	e[o.Step.Target] = w
 }
 
 // confirm makes sure that the cache is still the one that was planned for: a

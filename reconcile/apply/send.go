@@ -219,7 +219,8 @@ func withoutOurs(finalizers []string) []string {
 }
 
 // claim writes managedFields and nothing else. Writing uid and resourceVersion,
-// as they are, makes the server compare them.
+// as they are, makes the server compare them. The outcome of a dry run has no
+// object: nothing was stored.
 func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -239,7 +240,11 @@ func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.O
 	if err != nil {
 		return plan.Outcome{}, err
 	}
-	return plan.Outcome{Step: s, Result: plan.Configured, Object: answer}, nil
+	o := plan.Outcome{Step: s, Result: plan.Configured}
+	if answer.GetResourceVersion() != version {
+		o.Object = answer
+	}
+	return o, nil
 }
 
 // newObject returns an empty object of a kind that steps are about.
