@@ -54,7 +54,8 @@ type Progress struct {
 // Run makes one pass over the caches in scope, or with Wait or LingerUntil as
 // many as it takes, and says what it did. Hand it a dry-run client and it says
 // what it would do. The error is for a pass that could not run or was cut
-// short by the API server; what it knows is in the report all the same. When
+// short by the API server; what it knows is in the report all the same. A
+// namespace, one of several, that may not be listed is in the report alone. When
 // ctx ends, caches are left at a step boundary and nothing new is started.
 func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) {
 	r := &runner{
@@ -77,10 +78,17 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 	waiting, end := waitContext(ctx, o)
 	defer end()
 	err := r.pass(ctx, caches)
+	var unlisted *observe.UnlistedError
+	if errors.As(err, &unlisted) {
+		err = nil // the other namespaces are worth going on for
+	}
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
 		err = r.pass(ctx, r.again)
 	}
 	f := r.ledger.fleet()
+	if unlisted != nil {
+		f.Unlisted = unlisted.Namespaces
+	}
 	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
 		err = nil // reads that the end of ctx cut short
 	}

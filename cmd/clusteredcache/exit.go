@@ -22,7 +22,8 @@ const (
 	// exitUsage: the command line or the configuration cannot be used; nothing
 	// was done.
 	exitUsage exitStatus = 2
-	// exitPartial: some caches failed or are stalled, the others are done.
+	// exitPartial: some caches failed or are stalled, or some namespaces may not
+	// be listed; the others are done.
 	exitPartial exitStatus = 3
 	// exitUnsettled: --wait ended before everything settled.
 	exitUnsettled exitStatus = 4
@@ -42,13 +43,14 @@ const (
 // that says the least was done wins: a signal, then a pass that could not run,
 // then a wait that ended too early, then single caches.
 func exitAfter(ctx context.Context, f report.Fleet, err error, on failOn) exitStatus {
-	caches := report.Summarize(f).Caches
+	s := report.Summarize(f)
+	caches := s.Caches
 	switch status := exitCutShort(ctx, f, err); {
 	case status != exitDone:
 		return status
 	case f.TimedOut:
 		return exitUnsettled
-	case caches.Failed > 0 || on == failOnStalled && caches.Stalled > 0:
+	case s.Unlisted > 0 || caches.Failed > 0 || on == failOnStalled && caches.Stalled > 0:
 		return exitPartial
 	}
 	return exitDone
@@ -62,7 +64,7 @@ func exitAfterDiff(ctx context.Context, f report.Fleet, err error) exitStatus {
 	switch status := exitCutShort(ctx, f, err); {
 	case status != exitDone:
 		return status
-	case s.Caches.Failed > 0 || s.Failed > 0:
+	case s.Unlisted > 0 || s.Caches.Failed > 0 || s.Failed > 0:
 		return exitPartial
 	case s.Changes():
 		return exitChanges

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"example.com/clusteredcache/reconcile/report"
 )
@@ -115,35 +116,53 @@ func (o output) write(stdout io.Writer, f report.Fleet, l look) error {
 }
 
 // replaceFile makes path hold what fill writes, or leaves it as it was. What is
-// no regular file (a pipe, a terminal) is written to as it is.
-func replaceFile(path string, fill func(io.Writer) error) (err error) {
+// no regular file (a pipe, a terminal) and what cannot be replaced is written to
+// as it is.
+func replaceFile(path string, fill func(io.Writer) error) error {
 	if target, resolved := filepath.EvalSymlinks(path); resolved == nil {
 		path = target
 	}
 	info, err := os.Stat(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return replaceWhole(path, fill)
+	case err != nil:
 		return err
+	case !info.Mode().IsRegular():
+		return writeInto(path, os.O_WRONLY, fill)
 	}
-	name, flag := fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	replace := err != nil || info.Mode().IsRegular()
-	if !replace {
-		name, flag = path, os.O_WRONLY
-	} else if rest := os.Remove(name); rest != nil && !errors.Is(rest, fs.ErrNotExist) {
-		return rest
-	}
-	file, err := os.OpenFile(name, flag, 0o644)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(fill(file), file.Close())
-	if !replace {
-		return err
-	}
-	if err == nil {
-		err = os.Rename(name, path)
-	}
-	if err != nil {
-		_ = os.Remove(name)
+	if err = replaceWhole(path, fill); pinned(err) {
+		err = writeInto(path, os.O_WRONLY|os.O_TRUNC, fill)
 	}
 	return err
+}
+
+// pinned tells that a file may be written to and not replaced: it is mounted, as
+// the termination log of a container is, or its directory takes no other file.
+func pinned(err error) bool {
+	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
+}
+
+// replaceWhole writes another file and puts it in the place of path.
+func replaceWhole(path string, fill func(io.Writer) error) error {
+	other := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	if rest := os.Remove(other); rest != nil && !errors.Is(rest, fs.ErrNotExist) {
+		return rest
+	}
+	err := writeInto(other, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fill)
+	if err == nil {
+		err = os.Rename(other, path)
+	}
+	if err != nil {
+		_ = os.Remove(other)
+	}
+	return err
+}
+
+func writeInto(path string, flag int, fill func(io.Writer) error) error {
+	file, err := os.OpenFile(path, flag, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(file), file.Close())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -57,6 +58,9 @@ func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options)
 	}()
 	fleet, err := s.pass(ctx, c, o)
 	fleet.Requests = s.counter.Counts()
+	for ns, refusal := range fleet.Unlisted {
+		fleet.Unlisted[ns] = errors.New(kube.Explain(refusal, s.target))
+	}
 	if err != nil {
 		fleet.Incomplete = kube.Explain(err, s.target)
 		s.console.say("clusteredcache: " + fleet.Incomplete)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +33,18 @@ var ErrNotFound = errors.New("there is no such ClusteredCache")
 // knows.
 var ErrUndecodable = errors.New("the stored object does not decode")
 
+// UnlistedError says which of the scope's namespaces the identity may not list.
+// The caches of the others were all yielded.
+type UnlistedError struct {
+	// Namespaces by name, with what the server answered.
+	Namespaces map[string]error
+}
+
+func (e *UnlistedError) Error() string {
+	names := slices.Sorted(maps.Keys(e.Namespaces))
+	return fmt.Sprintf("namespaces that may not be listed: %s (%v)", strings.Join(names, ", "), e.Namespaces[names[0]])
+}
+
 // Item is one cache as observed, or what kept it from being observed.
 type Item struct {
 	Key   types.NamespacedName
@@ -49,7 +63,8 @@ func NewReader(c client.Reader) *Reader { return &Reader{client: c} }
 // Fleet calls yield with every cache in scope, in key order within each of the
 // scope's namespaces, until yield returns false. A cache that cannot be
 // observed is an Item with an error. The returned error means that a list
-// could not be read: then caches are missing.
+// could not be read: then caches are missing. Of several namespaces, one that
+// may not be listed does not keep the others from it: an UnlistedError.
 func (r *Reader) Fleet(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {
 	if len(scope.Names) > 0 {
 		return r.named(ctx, scope, now, yield)
@@ -59,13 +74,30 @@ func (r *Reader) Fleet(ctx context.Context, scope Scope, now time.Time, yield fu
 		namespaces = []string{""}
 	}
 	slices.Sort(namespaces)
-	for _, ns := range slices.Compact(namespaces) {
+	namespaces = slices.Compact(namespaces)
+	refused := map[string]error{}
+	for _, ns := range namespaces {
 		more, err := r.join(ctx, ns, scope, func(i Item) bool { i.Input.Now = now; return yield(i) })
-		if err != nil || !more {
+		switch {
+		case apierrors.IsForbidden(err):
+			refused[ns] = err
+		case err != nil:
 			return err
+		case !more:
+			return unlisted(refused)
 		}
 	}
-	return nil
+	if len(refused) == len(namespaces) {
+		return refused[namespaces[0]] // nothing was done at all
+	}
+	return unlisted(refused)
+}
+
+func unlisted(refused map[string]error) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	return &UnlistedError{refused}
 }
 
 func (r *Reader) named(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {

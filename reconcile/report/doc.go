@@ -32,7 +32,8 @@
 // that is being deleted is let go, ", 1 estimated" follows what is held when the
 // server was not asked about some of the planned steps, and ", 1 failed" ends a
 // Plan of which the server would refuse a step or a cache could not be looked
-// at. Children are counted, and neither the finalizer that every ClusteredCache
+// at. "; 1 namespace not listed" ends either when the identity has no right to
+// list one of several namespaces. Children are counted, and neither the finalizer that every ClusteredCache
 // gets nor what a manifest edits. The first "failed" of Done counts steps, the
 // second caches.
 //
@@ -46,6 +47,8 @@
 //	timedOut        true: --wait ended before everything settled
 //	interrupted     true: a signal ended the pass early
 //	incomplete?     why the pass could not run or was cut short
+//	unlisted[]?     namespaces whose caches are missing, for want of rights
+//	  namespace, message
 //	summary
 //	  created, changed, deleted, released   steps on children (released: on caches)
 //	  restarts      nodes that are replaced because of the changes

@@ -10,6 +10,9 @@ type Fleet struct {
 	// namespace and name: everything but the settled that needed nothing; after
 	// a look, all of them.
 	Caches []plan.Report
+	// Unlisted are the namespaces in scope that may not be listed, with the
+	// reason: their caches are missing.
+	Unlisted map[string]error
 	// Requests counts the requests sent, by verb and kind ("list clusteredcaches").
 	Requests map[string]int
 	// Waited: with --wait.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf16"
@@ -33,9 +35,14 @@ type (
 		TimedOut    bool           `json:"timedOut"`
 		Interrupted bool           `json:"interrupted"`
 		Incomplete  string         `json:"incomplete,omitempty"`
+		Unlisted    []jsonUnlisted `json:"unlisted,omitempty"`
 		Summary     jsonSummary    `json:"summary"`
 		Caches      []jsonCache    `json:"caches"`
 		Requests    map[string]int `json:"requests"`
+	}
+	jsonUnlisted struct {
+		Namespace string `json:"namespace"`
+		Message   string `json:"message"`
 	}
 	jsonSummary struct {
 		Created   int        `json:"created"`
@@ -133,6 +140,7 @@ func JSON(w io.Writer, f Fleet, o JSONOptions) error {
 		TimedOut:    f.TimedOut,
 		Interrupted: f.Interrupted,
 		Incomplete:  f.Incomplete,
+		Unlisted:    unlistedJSON(f),
 		Summary:     summaryJSON(Summarize(f), o.Preview),
 		Caches:      []jsonCache{},
 		Requests:    f.Requests,
@@ -212,6 +220,14 @@ func cacheJSON(r plan.Report) jsonCache {
 		})
 	}
 	return c
+}
+
+func unlistedJSON(f Fleet) []jsonUnlisted {
+	var list []jsonUnlisted
+	for _, ns := range slices.Sorted(maps.Keys(f.Unlisted)) {
+		list = append(list, jsonUnlisted{ns, f.Unlisted[ns].Error()})
+	}
+	return list
 }
 
 func stepJSON(o plan.Outcome) jsonStep {

@@ -83,5 +83,5 @@ func (s Summary) cachesLine() string {
 	if c.Total == 1 {
 		caches = "cache"
 	}
-	return fmt.Sprintf("%d %s: %d settled, %d progressing, %d stalled, %d failed", c.Total, caches, c.Settled, c.Progressing, c.Stalled, c.Failed)
+	return fmt.Sprintf("%d %s: %d settled, %d progressing, %d stalled, %d failed", c.Total, caches, c.Settled, c.Progressing, c.Stalled, c.Failed) + unlisted(s.Unlisted)
 }

@@ -35,11 +35,13 @@ type Summary struct {
 	// Edited counts the caches that a manifest makes or changes.
 	Edited int
 	Caches Caches
+	// Unlisted counts the namespaces that may not be listed.
+	Unlisted int
 }
 
 // Summarize counts.
 func Summarize(f Fleet) Summary {
-	s := Summary{Caches: Caches{Total: f.Total}}
+	s := Summary{Caches: Caches{Total: f.Total}, Unlisted: len(f.Unlisted)}
 	for _, r := range f.Caches {
 		s.addReport(r)
 	}
@@ -139,7 +141,7 @@ func (s Summary) Plan() string {
 	if failed := max(s.Failed, s.Caches.Failed); failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)
 	}
-	return line
+	return line + unlisted(s.Unlisted)
 }
 
 // Done is the stable line that says what a pass did.
@@ -150,6 +152,13 @@ func (s Summary) Done() string {
 		line += fmt.Sprintf(", %d released", t.Released)
 	}
 	return line + fmt.Sprintf("; %d held, %d failed; %s", s.Held, s.Failed, s.cachesLine())
+}
+
+func unlisted(namespaces int) string {
+	if namespaces == 0 {
+		return ""
+	}
+	return "; " + count(namespaces, "namespace") + " not listed"
 }
 
 func restarts(nodes int) string {

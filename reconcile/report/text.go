@@ -55,6 +55,9 @@ func notices(f Fleet) []string {
 	if f.Incomplete != "" {
 		sentences = append(sentences, "Incomplete: "+shortLine(f.Incomplete, sentenceLimit))
 	}
+	for _, ns := range slices.Sorted(maps.Keys(f.Unlisted)) {
+		sentences = append(sentences, shortLine(fmt.Sprintf("Not listed: namespace %s: %v", ns, f.Unlisted[ns]), sentenceLimit))
+	}
 	return sentences
 }
 
