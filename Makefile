@@ -100,7 +100,7 @@ help:
 .PHONY: verify-generated
 verify-generated: controller-gen
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
-	cp -R go.mod go.sum api deploy reconcile "$$copy"; \
+	cp -R go.mod go.sum api cmd deploy reconcile testdata README.md "$$copy"; \
 	rm -rf "$$copy/deploy/crd" "$$copy/deploy/rbac" "$$copy/api/v1/applyconfiguration"; \
 	($(call generate-in,$$copy)) >/dev/null; \
 	for dir in api deploy; do \
@@ -129,7 +129,9 @@ verify-tracked:
 
 generate-in = cd "$(1)" && \
 	"$(TOOLS)/controller-gen" object crd applyconfiguration paths=./api/v1 output:crd:dir=deploy/crd && \
-	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac
+	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac && \
+	sed 's/^kind: ClusterRole$$/kind: Role/' deploy/rbac/role.yaml >deploy/components/namespaces/namespace/role.yaml && \
+	sed 's/^  name: clusteredcache$$/  name: clusteredcache-diff/' deploy/rbac/role.yaml >deploy/components/diff-only/role.yaml
 
 # tool builds the program of a package of testdata/tools, unless it is there.
 tool = [ -x "$(TOOLS)/$(notdir $(1))" ] || { \
