@@ -37,11 +37,10 @@ wait_for() {
 
 private_mounts() {
 	mount --make-rshared /
-	for directory in /run /var/lib/kubelet /var/log /tmp; do
-		mkdir -p "$directory"
+	# The last is where the controller manager makes volumes.
+	for directory in /run /var/lib/kubelet /var/log /tmp/hostpath_pv; do
 		mount -t tmpfs -o mode=755 tmpfs "$directory"
 	done
-	chmod 1777 /tmp
 	mkdir "$run"
 	# The kubelet insists on these, and they are the whole machine's: show it
 	# files of that content instead.

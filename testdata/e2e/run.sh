@@ -13,6 +13,7 @@ cd "$(dirname "$0")/../.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/clusteredcache
 packages="containerd runc containernetworking-plugins nftables memcached"
 state=/var/tmp/clusteredcache-e2e
+mountpoints="/var/lib/kubelet /tmp/hostpath_pv" # empty, for file systems of the node's own
 group=clusteredcache-e2e
 
 say() {
@@ -36,7 +37,7 @@ fetch_packages() {
 	apt-get update -qq
 	# shellcheck disable=SC2086
 	apt-get install -qq --reinstall --download-only --no-install-recommends \
-		-o Dir::Cache::archives="$1/archives" $packages >/dev/null
+		-o APT::Sandbox::User=root -o Dir::Cache::archives="$1/archives" $packages >/dev/null
 	for archive in "$1"/archives/*.deb; do
 		dpkg-deb -x "$archive" "$1"
 	done
@@ -81,7 +82,7 @@ build_images() {
 		shift
 		LD_LIBRARY_PATH=$libraries "$tool" image -o "$state/images/$(echo "$name" | tr '/:' '__').tar" -name "$name" "$@"
 	}
-	image clusteredcache.test/pause:1 -entrypoint /tool "$tool=/tool"
+	image clusteredcache.test/pause:1 -entrypoint "/tool pause" "$tool=/tool"
 	image clusteredcache.test/tool:1 -entrypoint /tool "$tool=/tool"
 	image clusteredcache.test/clusteredcache:1 -entrypoint /clusteredcache "$state/bin/clusteredcache=/clusteredcache"
 	for tag in 1.6.18 1.6.18-next; do
@@ -106,11 +107,14 @@ finish() {
 	[ "$status" = 0 ] || [ ! -d "$state/log" ] || { rm -rf "$state.log" && cp -R "$state/log" "$state.log" && say "logs: $state.log"; }
 	remove_groups
 	rm -rf "$state"
+	# shellcheck disable=SC2086
+	rmdir $mountpoints 2>/dev/null || true
 	exit "$status"
 }
 remove_groups
 rm -rf "$state"
-mkdir -p "$state/bin" "$state/log"
+# shellcheck disable=SC2086
+mkdir -p "$state/bin" "$state/log" $mountpoints
 trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT

@@ -84,10 +84,15 @@ func kubectl(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
-// kustomize builds a copy of deploy with components, and fields of the
-// kustomization of the user's own.
-func kustomize(t *testing.T, components []string, own string) string {
+var built = map[string]string{}
+
+// kustomize builds a copy of deploy with components.
+func kustomize(t *testing.T, components ...string) string {
 	t.Helper()
+	key := strings.Join(components, " ")
+	if manifests := built[key]; manifests != "" {
+		return manifests
+	}
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "deploy"), os.DirFS(filepath.Join(testenv.Root(), "deploy"))); err != nil {
 		t.Fatal(err)
@@ -97,8 +102,9 @@ func kustomize(t *testing.T, components []string, own string) string {
 		lines = append(lines, "- ../deploy/components/"+c)
 	}
 	overlay := filepath.Join(dir, "overlay")
-	write(t, filepath.Join(overlay, "kustomization.yaml"), strings.Join(append(lines, own), "\n"))
-	return kubectl(t, "kustomize", overlay)
+	write(t, filepath.Join(overlay, "kustomization.yaml"), strings.Join(lines, "\n"))
+	built[key] = kubectl(t, "kustomize", overlay)
+	return built[key]
 }
 
 func write(t *testing.T, path, text string) string {

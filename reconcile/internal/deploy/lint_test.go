@@ -33,7 +33,7 @@ func cronJob(t *testing.T, manifests string) (*batchv1.CronJob, *corev1.Containe
 // The numbers of the CronJob fit together: a pass ends by itself before it is
 // ended, and that before the next one is due (inputs D03, D04).
 func TestCronJobTimes(t *testing.T) {
-	c, container := cronJob(t, kustomize(t, nil, ""))
+	c, container := cronJob(t, kustomize(t))
 	job, pod := c.Spec.JobTemplate.Spec, c.Spec.JobTemplate.Spec.Template.Spec
 
 	linger := duration(t, flag(t, container, "--linger="))
@@ -99,7 +99,7 @@ func minutes(t *testing.T, schedule string) time.Duration {
 }
 
 func TestCronJobSecurity(t *testing.T) {
-	c, container := cronJob(t, kustomize(t, nil, ""))
+	c, container := cronJob(t, kustomize(t))
 	pod := c.Spec.JobTemplate.Spec.Template.Spec
 	if s := pod.SecurityContext; !*s.RunAsNonRoot || *s.RunAsUser != 65532 || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("pod: %+v", s)
@@ -122,7 +122,7 @@ func TestCronJobSecurity(t *testing.T) {
 
 // Each part of the fleet is done by one pod, whichever number of them is set.
 func TestShardsAreComplete(t *testing.T) {
-	c, container := cronJob(t, kustomize(t, []string{"sharded"}, ""))
+	c, container := cronJob(t, kustomize(t, "sharded"))
 	job := c.Spec.JobTemplate.Spec
 	if want := fmt.Sprintf("$(JOB_COMPLETION_INDEX)/%d", *job.Completions); flag(t, container, "--shard=") != want {
 		t.Errorf("--shard=%s with %d completions", flag(t, container, "--shard="), *job.Completions)
@@ -134,7 +134,7 @@ func TestShardsAreComplete(t *testing.T) {
 }
 
 func TestNamespacesHaveRolesOnly(t *testing.T) {
-	manifests := kustomize(t, []string{"namespaces"}, "")
+	manifests := kustomize(t, "namespaces")
 	roles := map[string]bool{}
 	for _, o := range objects(t, manifests) {
 		switch {
@@ -159,7 +159,7 @@ func TestNamespacesHaveRolesOnly(t *testing.T) {
 }
 
 func TestNetworkPolicy(t *testing.T) {
-	manifests := kustomize(t, []string{"network-policy"}, "")
+	manifests := kustomize(t, "network-policy")
 	p := &networkingv1.NetworkPolicy{}
 	one(t, manifests, "NetworkPolicy", p)
 	c, _ := cronJob(t, manifests)
@@ -182,7 +182,7 @@ func TestNetworkPolicy(t *testing.T) {
 // No role that is shipped has a wildcard, Secrets, or a way into pods.
 func TestRightsAreNarrow(t *testing.T) {
 	for _, c := range append(components, "") {
-		manifests := kustomize(t, strings.Fields(c), "")
+		manifests := kustomize(t, strings.Fields(c)...)
 		for _, o := range objects(t, manifests) {
 			if o.GetKind() != "ClusterRole" && o.GetKind() != "Role" {
 				continue

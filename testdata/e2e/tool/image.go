@@ -25,7 +25,7 @@ func image(args []string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	out := flags.String("o", "", "file to write")
 	name := flags.String("name", "", "full name of the image, with tag")
-	entrypoint := flags.String("entrypoint", "", "program to start")
+	entrypoint := flags.String("entrypoint", "", "command to start")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func image(args []string) error {
 	digest := fmt.Sprintf("%x", sha256.Sum256(layer))
 	process := object{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, "Labels": object{"name": *name}}
 	if *entrypoint != "" {
-		process["Entrypoint"] = []string{*entrypoint}
+		process["Entrypoint"] = strings.Fields(*entrypoint)
 	}
 	config, err := json.Marshal(object{"architecture": runtime.GOARCH, "os": "linux", "config": process,
 		"rootfs": object{"type": "layers", "diff_ids": []string{"sha256:" + digest}}})

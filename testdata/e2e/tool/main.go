@@ -1,6 +1,6 @@
 // tool is what the test's node needs besides Kubernetes, in one static program:
 //
-//	tool image -o FILE -name IMAGE [-entrypoint PROGRAM] FILE[=PATH]...
+//	tool image -o FILE -name IMAGE [-entrypoint COMMAND] FILE[=PATH]...
 //	        writes an archive with an image of these files, for `ctr images import`
 //	tool pause
 //	        waits for its end: what keeps the namespaces of a pod
