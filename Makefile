@@ -35,6 +35,15 @@ STAMP := $(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo aut
 build: ## Build bin/clusteredcache, one static file
 	$(GO) build -trimpath -buildvcs=$(STAMP) -ldflags "-s -w -X main.version=$(VERSION)" -o bin/clusteredcache ./cmd/clusteredcache
 
+# make install PREFIX=$HOME/.local; packagers add DESTDIR.
+PREFIX ?= /usr/local
+
+.PHONY: install
+install: build ## Put it into $(PREFIX)/bin, also as the plugin `kubectl clusteredcache`
+	install -d "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 bin/clusteredcache "$(DESTDIR)$(PREFIX)/bin/clusteredcache"
+	ln -sf clusteredcache "$(DESTDIR)$(PREFIX)/bin/kubectl-clusteredcache"
+
 .PHONY: demo
 demo: ## Show the main job on a throw-away control plane
 	@testdata/demo/demo.sh
@@ -56,6 +65,10 @@ test: control-plane ## Run the tests, on a real API server with the real control
 .PHONY: control-plane
 control-plane:
 	@testdata/controlplane/build.sh >/dev/null
+
+.PHONY: e2e
+e2e: ## Run the shipped CronJob and real memcached on a real node (root, Debian, cgroup v1)
+	@testdata/e2e/run.sh
 
 .PHONY: verify
 verify: verify-generated verify-tidy verify-format vet lint verify-tracked ## Check everything that needs no control plane
@@ -83,9 +96,20 @@ golden: ## Write the golden files anew; read the difference before you commit it
 	UPDATE_GOLDEN=1 $(GO) test -count=1 ./reconcile/resources ./reconcile/plan ./reconcile/status ./reconcile/report
 	@git --no-pager diff --stat
 
+##@ Publish
+
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+# What install.yaml runs.
+IMAGE ?= clusteredcache:$(VERSION)
+
+.PHONY: release
+release: ## Make dist/: an archive for each of $(PLATFORMS), install.yaml for $(IMAGE), checksums
+	GO="$(GO)" VERSION="$(VERSION)" STAMP="$(STAMP)" IMAGE="$(IMAGE)" PLATFORMS="$(PLATFORMS)" testdata/release.sh
+
 .PHONY: clean
-clean: ## Remove bin/
-	rm -rf bin
+clean: ## Remove bin/ and dist/
+	rm -rf bin dist
 	@echo "Kept for the next time: $(CACHE)"
 
 .PHONY: help

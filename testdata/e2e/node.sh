@@ -51,7 +51,10 @@ private_mounts() {
 	done
 }
 
+# network is the node's. Its DNS is the cluster's, also for the test.
 network() {
+	printf 'nameserver %s\nsearch cluster.local\noptions ndots:5\n' "$address" >"$run/resolv.conf"
+	mount --bind "$run/resolv.conf" /etc/resolv.conf
 	ip link set lo up
 	# A default route that leads nowhere: with none, the addresses of Services
 	# could not be reached either.

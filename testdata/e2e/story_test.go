@@ -258,7 +258,7 @@ func pipeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := func(job string) string {
-		return fmt.Sprintf("cd %s\nexport KUBECONFIG_DIFF=$KUBECONFIG KUBECONFIG_APPLY=$KUBECONFIG\n%s", dir, scriptOf(t, job))
+		return fmt.Sprintf("cd %s\nexport NAMESPACE=shop KUBECONFIG_DIFF=$KUBECONFIG KUBECONFIG_APPLY=$KUBECONFIG\n%s", dir, scriptOf(t, job))
 	}
 	if out, status := shell(t, script("diff")); status != 1 || !strings.Contains(out, "--threads=3") {
 		t.Errorf("diff: exit status %d\n%s", status, out)

@@ -74,11 +74,11 @@ type workplace struct {
 	env []string
 }
 
-func newWorkplace(t *testing.T, manifests string) *workplace {
+func newWorkplace(t *testing.T, ns, more string) *workplace {
 	t.Helper()
 	w := &workplace{dir: t.TempDir()}
 	tools := filepath.Join(w.dir, "tools")
-	write(t, filepath.Join(w.dir, "caches", "caches.yaml"), manifests)
+	write(t, filepath.Join(w.dir, "caches", "caches.yaml"), manifest(more))
 	// What `curl -O` would fetch is a release of the program under test.
 	release := filepath.Join(w.dir, "release")
 	if err := os.MkdirAll(release, 0o755); err != nil {
@@ -87,7 +87,7 @@ func newWorkplace(t *testing.T, manifests string) *workplace {
 	archive := "clusteredcache_linux_amd64.tar.gz"
 	for _, args := range [][]string{
 		{"tar", "-czf", archive, "-C", bin, "clusteredcache"},
-		{"sh", "-c", "sha256sum " + archive + " >checksums.txt; echo 00  another.tar.gz >>checksums.txt"},
+		{"sh", "-c", "sha256sum " + archive + " >checksums.txt; echo '00  another.tar.gz' >>checksums.txt"},
 	} {
 		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Dir = release
@@ -104,7 +104,7 @@ func newWorkplace(t *testing.T, manifests string) *workplace {
 	}
 	w.env = []string{
 		"PATH=" + strings.Join([]string{filepath.Join(w.dir, "bin"), tools, env.Assets, os.Getenv("PATH")}, ":"),
-		"HOME=" + w.dir, "CLUSTER=production", "RELEASE=https://downloads.example.com/v1", "SECRET=" + string(config),
+		"HOME=" + w.dir, "NAMESPACE=" + ns, "CLUSTER=production", "RELEASE=https://downloads.example.com/v1", "SECRET=" + string(config),
 		"GITHUB_PATH=" + filepath.Join(w.dir, "path"), "GITHUB_STEP_SUMMARY=" + filepath.Join(w.dir, "summary.md"),
 		"GITHUB_REPOSITORY=example/caches", "PULL_REQUEST=7",
 		"KUBECONFIG_DIFF=" + env.Kubeconfig, "KUBECONFIG_APPLY=" + env.Kubeconfig,
@@ -146,14 +146,15 @@ func (w *workplace) file(t *testing.T, name string) string {
 	return string(b)
 }
 
-func manifest(ns, more string) string {
-	return "apiVersion: cache.example.com/v1\nkind: ClusteredCache\nmetadata: {name: cache, namespace: " + ns + "}\nspec: {version: \"1.6.38\"" + more + "}\n"
+// manifest is a cache of the namespace that the pipeline is told.
+func manifest(more string) string {
+	return "apiVersion: cache.example.com/v1\nkind: ClusteredCache\nmetadata: {name: cache}\nspec: {version: \"1.6.38\"" + more + "}\n"
 }
 
 func TestGitHubDiff(t *testing.T) {
 	installed(t)
 	ns := env.Namespace(t)
-	w := newWorkplace(t, manifest(ns, ""))
+	w := newWorkplace(t, ns, "")
 	steps := githubSteps(t, "diff")
 	if said, status := w.run(t, steps); status != 0 || !strings.Contains(said, "Plan: 3 create") {
 		t.Fatalf("exit status %d\n%s", status, said)
@@ -171,7 +172,7 @@ func TestGitHubDiff(t *testing.T) {
 	if r := clusteredcache(t, "reconcile", "-n", ns); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
-	kubectl(t, "apply", "--server-side", "-f", filepath.Join(w.dir, "caches"))
+	kubectl(t, "apply", "--server-side", "-n", ns, "-f", filepath.Join(w.dir, "caches"))
 	if r := clusteredcache(t, "reconcile", "-n", ns, "--wait"); r.status != 0 {
 		t.Fatal(r.stderr)
 	}
@@ -186,7 +187,7 @@ func TestGitHubDiff(t *testing.T) {
 func TestGitHubReconcile(t *testing.T) {
 	installed(t)
 	ns := env.Namespace(t)
-	w := newWorkplace(t, manifest(ns, ", size: 2"))
+	w := newWorkplace(t, ns, ", size: 2")
 	steps := githubSteps(t, "reconcile")
 	if said, status := w.run(t, steps); status != 0 {
 		t.Fatalf("exit status %d\n%s", status, said)
@@ -194,7 +195,7 @@ func TestGitHubReconcile(t *testing.T) {
 	if summary := w.file(t, "summary.md"); !strings.Contains(summary, "Done: 4 created") {
 		t.Errorf("the summary is\n%s", summary)
 	}
-	write(t, filepath.Join(w.dir, "caches", "caches.yaml"), manifest(ns, ", size: 2, podTemplate: {nosuch: true}"))
+	write(t, filepath.Join(w.dir, "caches", "caches.yaml"), manifest(", size: 2, podTemplate: {nosuch: true}"))
 	if said, status := w.run(t, steps); status != 3 || !strings.Contains(said, "::error::a cache failed or waits for a person") {
 		t.Errorf("exit status %d\n%s", status, said)
 	}
@@ -203,7 +204,7 @@ func TestGitHubReconcile(t *testing.T) {
 // What the steps make of each exit status of the program.
 func TestPipelinesMapExitStatuses(t *testing.T) {
 	installed(t)
-	w := newWorkplace(t, manifest(env.Namespace(t), ""))
+	w := newWorkplace(t, env.Namespace(t), "")
 	fake := filepath.Join(w.dir, "fake")
 	w.env[0] = strings.Replace(w.env[0], "PATH=", "PATH="+fake+":", 1)
 	last := func(steps []step) []step { // the program is in place, the credentials too
@@ -241,7 +242,7 @@ func TestPipelinesMapExitStatuses(t *testing.T) {
 func TestGitLab(t *testing.T) {
 	installed(t)
 	ns := env.Namespace(t)
-	w := newWorkplace(t, manifest(ns, ""))
+	w := newWorkplace(t, ns, "")
 	diff, _ := gitlabSteps(t, "diff")
 	if said, status := w.run(t, diff); status != 1 || !strings.Contains(w.file(t, "diff.md"), "Plan: 3 create") {
 		t.Errorf("diff: exit status %d\n%s", status, said)

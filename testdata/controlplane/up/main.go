@@ -23,6 +23,7 @@ import (
 // defaultControllers is what workloads without nodes need. A short list starts
 // faster than all controllers do and leaves the machine to the tests.
 var defaultControllers = []string{
+	"clusterrole-aggregation-controller",
 	"cronjob-controller",
 	"deployment-controller",
 	"disruption-controller",

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Makes dist/: see `make release`. The same commit, version and Go release give
+# the same bytes.
+set -eu
+cd "$(dirname "$0")/.."
+
+export CGO_ENABLED=0
+rm -rf dist
+mkdir -p dist/build
+
+# archive writes $1.tar.gz with the files of directory $1.
+archive() {
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "dist/build/$1" -cf - . | gzip -n >"dist/$1.tar.gz"
+}
+
+for platform in $PLATFORMS; do
+	name=clusteredcache_${platform%/*}_${platform#*/}
+	mkdir "dist/build/$name"
+	GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" build -trimpath -buildvcs="$STAMP" \
+		-ldflags "-s -w -X main.version=$VERSION" -o "dist/build/$name/clusteredcache" ./cmd/clusteredcache
+	ln -s clusteredcache "dist/build/$name/kubectl-clusteredcache"
+	cp LICENSE README.md "dist/build/$name/"
+	archive "$name"
+done
+
+# install.yaml is deploy/ with the image of this release.
+mkdir dist/build/install
+cp -R deploy dist/build/deploy
+cat >dist/build/install/kustomization.yaml <<END
+resources: [../deploy]
+images: [{name: clusteredcache, newName: "${IMAGE%:*}", newTag: "${IMAGE##*:}"}]
+END
+kubectl=$(command -v kubectl || echo "$(testdata/controlplane/build.sh)/kubectl")
+"$kubectl" kustomize dist/build/install >dist/install.yaml
+
+rm -r dist/build
+(cd dist && { sha256sum -- * 2>/dev/null || shasum -a 256 -- *; } >checksums.txt.tmp && mv checksums.txt.tmp checksums.txt)
+ls -l dist
