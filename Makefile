@@ -7,6 +7,9 @@
 
 GO ?= go
 
+# Packages that ./... leaves out.
+ASIDE := ./testdata/e2e ./testdata/e2e/tool ./testdata/fields
+
 # What `clusteredcache version` says.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),v0.0.0-dev)
 
@@ -76,12 +79,12 @@ verify: verify-generated verify-tidy verify-format vet lint verify-tracked ## Ch
 
 .PHONY: vet
 vet:
-	$(GO) vet ./...
+	$(GO) vet ./... $(ASIDE)
 	$(GO) vet -C testdata/bench ./...
 
 .PHONY: lint
 lint: golangci-lint ## Run the linters that .golangci.yml names
-	"$(TOOLS)/golangci-lint" run
+	"$(TOOLS)/golangci-lint" run ./... $(ASIDE)
 	cd testdata/controlplane && "$(TOOLS)/golangci-lint" run ./up
 	cd testdata/bench && "$(TOOLS)/golangci-lint" run
 
@@ -124,17 +127,17 @@ help:
 .PHONY: verify-generated
 verify-generated: controller-gen
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
-	cp -R go.mod go.sum api cmd deploy reconcile testdata README.md "$$copy"; \
+	cp -R go.mod go.sum api deploy reconcile testdata README.md "$$copy"; \
 	rm -rf "$$copy/deploy/crd" "$$copy/deploy/rbac" "$$copy/api/v1/applyconfiguration"; \
 	($(call generate-in,$$copy)) >/dev/null; \
-	for dir in api deploy; do \
-		diff -r "$$dir" "$$copy/$$dir" || { \
+	for path in api deploy README.md; do \
+		diff -r "$$path" "$$copy/$$path" || { \
 			echo "verify: generated files are not those of api/v1 and the rbac markers: run 'make generate'" >&2; exit 1; }; \
 	done
 
 .PHONY: verify-tidy
 verify-tidy:
-	@for dir in . testdata/bench testdata/controlplane testdata/tools; do \
+	@for dir in . testdata/bench testdata/controlplane testdata/e2e/coredns testdata/lua testdata/tools; do \
 		(cd $$dir && GOWORK=off $(GO) mod tidy -diff) || { \
 			echo "verify: go.mod or go.sum is not tidy: run 'go mod tidy' in $$dir" >&2; exit 1; }; \
 	done
@@ -155,7 +158,8 @@ generate-in = cd "$(1)" && \
 	"$(TOOLS)/controller-gen" object crd applyconfiguration paths=./api/v1 output:crd:dir=deploy/crd && \
 	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac && \
 	sed 's/^kind: ClusterRole$$/kind: Role/' deploy/rbac/role.yaml >deploy/components/namespaces/namespace/role.yaml && \
-	sed 's/^  name: clusteredcache$$/  name: clusteredcache-diff/' deploy/rbac/role.yaml >deploy/components/diff-only/role.yaml
+	sed 's/^  name: clusteredcache$$/  name: clusteredcache-diff/' deploy/rbac/role.yaml >deploy/components/diff-only/role.yaml && \
+	$(GO) run ./testdata/fields deploy/crd/cache.example.com_clusteredcaches.yaml README.md
 
 # tool builds the program of a package of testdata/tools, unless it is there.
 tool = [ -x "$(TOOLS)/$(notdir $(1))" ] || { \
