@@ -119,7 +119,7 @@ clean: ## Remove bin/ and dist/
 help:
 	@awk 'BEGIN { FS = ": .*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", substr($$1, 1, index($$1 ":", ":") - 1), $$2 }' Makefile
+		/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", substr($$1, 1, index($$1 ":", ":") - 1), $$2 }' Makefile
 
 # What verify is made of. Each says what to do.
 

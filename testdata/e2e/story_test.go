@@ -217,8 +217,8 @@ func processOf(t *testing.T, uid, program string) int {
 		if err != nil {
 			continue
 		}
-		group, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "cgroup"))
-		comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+		group, _ := os.ReadFile("/proc/" + e.Name() + "/cgroup")
+		comm, _ := os.ReadFile("/proc/" + e.Name() + "/comm")
 		if strings.Contains(string(group), uid) && strings.TrimSpace(string(comm)) == program {
 			return pid
 		}

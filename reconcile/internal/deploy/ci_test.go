@@ -214,7 +214,8 @@ func TestPipelinesMapExitStatuses(t *testing.T) {
 	gitlabDiff, allowed := gitlabSteps(t, "diff")
 	gitlabReconcile, _ := gitlabSteps(t, "reconcile")
 	fromExport := func(steps []step) []step {
-		return []step{{"", steps[0].Run[strings.Index(steps[0].Run, "export KUBECONFIG"):]}}
+		_, rest, _ := strings.Cut(steps[0].Run, "\nexport KUBECONFIG")
+		return []step{{"", "export KUBECONFIG" + rest}}
 	}
 	for status, want := range map[int]struct{ diff, reconcile int }{
 		0: {0, 0}, 1: {0, 1}, 2: {2, 2}, 3: {3, 3}, 4: {4, 4}, 5: {5, 5}, 143: {143, 143},
