@@ -34,5 +34,6 @@ kubectl=$(command -v kubectl || echo "$(testdata/controlplane/build.sh)/kubectl"
 "$kubectl" kustomize dist/build/install >dist/install.yaml
 
 rm -r dist/build
-(cd dist && { sha256sum -- * 2>/dev/null || shasum -a 256 -- *; } >checksums.txt.tmp && mv checksums.txt.tmp checksums.txt)
+sums=$(cd dist && { sha256sum -- * 2>/dev/null || shasum -a 256 -- *; })
+echo "$sums" >dist/checksums.txt
 ls -l dist

@@ -142,6 +142,8 @@ var loadTests = []struct {
 		want:      "https://u:xxxxx@s:1, default"},
 }
 
+// A flag wins over KUBECONFIG, and that over the pod; what is given and cannot be
+// used is an error (input D14).
 func TestLoad(t *testing.T) {
 	for _, tc := range loadTests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -216,6 +218,7 @@ func TestLoadConnection(t *testing.T) {
 			}
 		}
 	})
+	// The kubelet renews it while a pass runs (input D10).
 	t.Run("the pod's token stays a path", func(t *testing.T) {
 		w := newWorld(t).withPod(t)
 		got, err := w.sources().load(&clientcmd.ConfigOverrides{}, "")

@@ -29,9 +29,15 @@ func apply(t *testing.T, manifests string) {
 	kubectl(t, "apply", "--server-side", "--force-conflicts", "-f", write(t, filepath.Join(t.TempDir(), "manifests.yaml"), manifests))
 }
 
+var inPlace bool
+
 // installed has the base in the cluster.
 func installed(t *testing.T) {
 	t.Helper()
+	if inPlace {
+		return
+	}
+	inPlace = true
 	apply(t, kustomize(t))
 	kubectl(t, "wait", "--for=condition=Established", "crd/clusteredcaches.cache.example.com", "--timeout=60s")
 }
@@ -53,7 +59,6 @@ func TestComponentsApply(t *testing.T) {
 	for _, c := range append(components, "", "namespaces sharded network-policy diff-only") {
 		apply(t, kustomize(t, strings.Fields(c)...))
 	}
-	installed(t) // as the other tests want it
 }
 
 // Every sample is a valid object.
@@ -120,7 +125,7 @@ spec: {version: "1.6.38", size: 2}
 // the rights would allow.
 func TestDiffOnly(t *testing.T) {
 	apply(t, kustomize(t, "diff-only"))
-	t.Cleanup(func() { installed(t) })
+	t.Cleanup(func() { inPlace = false })
 	ns := env.Namespace(t)
 	cacheIn(t, ns, "changed", true)
 	cacheIn(t, ns, "fresh", false)
@@ -187,7 +192,7 @@ func enforced(t *testing.T, ns string, as []string) {
 // alone and a diff as the group's member.
 func TestDiffOnlyServiceAccount(t *testing.T) {
 	apply(t, kustomize(t, "diff-only"))
-	t.Cleanup(func() { installed(t) })
+	t.Cleanup(func() { inPlace = false })
 	ns := env.Namespace(t)
 	cacheIn(t, ns, "fresh", false)
 	token := strings.TrimSpace(kubectl(t, "create", "token", "-n", system, "clusteredcache-diff"))
@@ -256,7 +261,8 @@ func TestUserRoles(t *testing.T) {
 		kubectl(t, "create", "rolebinding", "-n", ns, role, "--clusterrole="+role, "--user="+role)
 	}
 	may := func(user, verb, resource string) bool {
-		cmd := exec.Command(filepath.Join(env.Assets, "kubectl"), "auth", "can-i", verb, resource, "-n", ns, "--as="+user)
+		resource, sub, _ := strings.Cut(resource, "/")
+		cmd := exec.Command(filepath.Join(env.Assets, "kubectl"), "auth", "can-i", verb, resource, "--subresource="+sub, "-n", ns, "--as="+user)
 		return strings.TrimSpace(finish(t, cmd).stdout) == "yes"
 	}
 	testenv.Eventually(t, "the roles are aggregated", func() bool { return may("view", "get", "clusteredcaches") && may("edit", "create", "clusteredcaches") })
@@ -281,7 +287,7 @@ func TestUserRoles(t *testing.T) {
 // of an uninstallation that went wrong (input B10).
 func TestUninstallInTheWrongOrder(t *testing.T) {
 	installed(t)
-	t.Cleanup(func() { installed(t) })
+	t.Cleanup(func() { inPlace = false })
 	ns := env.Namespace(t)
 	cacheIn(t, ns, "cache", true)
 	kubectl(t, "delete", "cronjob", "-n", system, "clusteredcache")
