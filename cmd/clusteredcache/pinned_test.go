@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A mounted file, which is what a container's termination log is, cannot be
+// replaced; it is written into, and what it had before is gone.
+func TestReportIntoMountedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "termination-log")
+	if err := os.WriteFile(file, []byte(strings.Repeat("before\n", 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mounted := func(command string) ([]byte, error) {
+		cmd := exec.Command("unshare", "--mount", "--map-root-user", "sh", "-c", `mount --bind "$1" "$1" && `+command, "sh", file)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		return cmd.CombinedOutput()
+	}
+	if out, err := mounted("true"); err != nil {
+		t.Skipf("cannot mount here: %v %s", err, out)
+	}
+	out, _ := mounted(`clusteredcache reconcile --server http://127.0.0.1:1 -o "text=$1"`)
+	expect(t, "the report did not fail", string(out), "connection refused")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(b), "Incomplete: ") || !strings.HasSuffix(string(b), "0 failed\n") {
+		t.Errorf("in the file:\n%s%s", b, out)
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left beside it: %v, %v", left, err)
+	}
+}
