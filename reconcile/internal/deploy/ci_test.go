@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -255,4 +256,23 @@ func TestGitLab(t *testing.T) {
 	if said, status := w.run(t, diff); status != 0 {
 		t.Errorf("diff after reconcile: exit status %d\n%s", status, said)
 	}
+	if said, status := w.run(t, whereGitOpsApplies(t, "deploy/ci/gitlab-ci.yaml")); status != 0 || !strings.Contains(said, "1 settled") {
+		t.Errorf("status: exit status %d\n%s", status, said)
+	}
+	write(t, filepath.Join(w.dir, "caches", "caches.yaml"), manifest(", podTemplate: {nosuch: true}"))
+	w.run(t, reconcile)
+	if said, status := w.run(t, whereGitOpsApplies(t, "deploy/ci/github-actions.yaml")); status != 3 {
+		t.Errorf("status of a stalled cache: exit status %d\n%s", status, said)
+	}
+}
+
+// whereGitOpsApplies is the command that a comment of an example puts in the place
+// of its last one.
+func whereGitOpsApplies(t *testing.T, file string) []step {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^ *# +(clusteredcache status .*)$`).FindStringSubmatch(read(t, file))
+	if m == nil {
+		t.Fatalf("no command in %s", file)
+	}
+	return []step{{"status", "export KUBECONFIG=$KUBECONFIG_APPLY PATH=$PWD/bin:$PATH\n" + m[1]}}
 }
