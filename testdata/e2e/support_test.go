@@ -110,12 +110,16 @@ func install(t *testing.T, components ...string) {
 }
 
 // pass starts a Job from the CronJob by hand, waits for its end and returns its
-// termination message and exit status.
+// termination message and exit status. The Job is not the CronJob's, whose history
+// limit would take it away before it is read.
 func pass(t *testing.T) (string, int32) {
 	t.Helper()
 	name := fmt.Sprintf("by-hand-%d", time.Now().UnixNano())
-	sh(t, fmt.Sprintf("kubectl create job %s -n %s --from=cronjob/clusteredcache", name, system))
-	job := &batchv1.Job{}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name},
+		Spec: get(t, system, "clusteredcache", &batchv1.CronJob{}).Spec.JobTemplate.Spec}
+	if err := cluster.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, 2*time.Minute, "Job "+name+" ends", func() bool {
 		get(t, system, name, job)
 		return job.Status.Succeeded+job.Status.Failed > 0
