@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/observe"
@@ -80,6 +83,26 @@ metadata: {name: other}
 	}
 	if d := cmpDiff(before, versions(t, ns)); d != "" {
 		t.Error(d)
+	}
+}
+
+// Who applied a size with kubectl, and then leaves it out, takes it away: the
+// default comes in, and nodes go.
+func TestDiffOfAManifestThatNoLongerHasASize(t *testing.T) {
+	ns := env.Namespace(t)
+	create(t, ns, "cache", func(c *v1.ClusteredCache) {
+		c.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{"size":3,"version":"1.6.38"}}`}
+	})
+	settle(t, ns)
+	f := diffFile(t, env, ns, `
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: cache}
+spec: {version: 1.6.38}
+`)
+	edit := f.Caches[0].Edit.Changes
+	if !slices.ContainsFunc(edit, func(c plan.Change) bool { return c.Path == "spec.size" && c.From == "3" && c.To == "1" }) {
+		t.Errorf("changes: %+v", edit)
 	}
 }
 

@@ -147,12 +147,12 @@ func TestStuckNodesOfParallel(t *testing.T) {
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), sts); err != nil {
 		t.Fatal(err)
 	}
-	setStatus(t, env, sts, `{"observedGeneration":1,"replicas":4,"readyReplicas":1,"updatedReplicas":1,"currentRevision":"old","updateRevision":"new"}`)
+	setStatus(t, env, sts, `{"observedGeneration":1,"replicas":4,"readyReplicas":2,"updatedReplicas":1,"currentRevision":"old","updateRevision":"new"}`)
 	for i, p := range []struct{ revision, status string }{
 		{"old", podReady},                   // its turn comes when the others are ready
 		{"old", podWaiting("ErrImagePull")}, // broken
 		{"old", podWaiting("CreateContainerConfigError")},
-		{"new", podWaiting("ImagePullBackOff")}, // broken as well, and of the newest revision
+		{"new", podReady},
 	} {
 		nodeOf(t, env, sts, i, p.revision, p.status)
 	}
@@ -172,6 +172,28 @@ func TestStuckNodesOfParallel(t *testing.T) {
 		if d := cmpDiff(want, left()); d != "" {
 			t.Errorf("after a pass (%v): %s", deletedPods(reportOf(f, "cache")), d)
 		}
+	}
+}
+
+// A newest revision that is broken itself is not spread to a node that an older
+// one keeps from being ready for now.
+func TestABrokenVersionIsNotSpread(t *testing.T) {
+	env := frozen(t)
+	ns := env.Namespace(t)
+	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 2}}
+	if err := env.Client.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	passOn(t, env, ns)
+	sts := &appsv1.StatefulSet{}
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), sts); err != nil {
+		t.Fatal(err)
+	}
+	setStatus(t, env, sts, `{"observedGeneration":1,"replicas":2,"readyReplicas":0,"updatedReplicas":1,"currentRevision":"old","updateRevision":"new"}`)
+	nodeOf(t, env, sts, 0, "old", podWaiting("CrashLoopBackOff"))
+	nodeOf(t, env, sts, 1, "new", podWaiting("ImagePullBackOff"))
+	if d := deletedPods(reportOf(passOn(t, env, ns), "cache")); len(d) > 0 {
+		t.Errorf("deleted: %v", d)
 	}
 }
 

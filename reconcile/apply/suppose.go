@@ -2,9 +2,11 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,7 +35,7 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 	if stored != nil {
 		local = stored.DeepCopy()
 		local.Labels, local.Annotations, local.Spec = manifest.Labels, manifest.Annotations, *manifest.Spec.DeepCopy()
-		if manifest.Spec.Size == 0 {
+		if manifest.Spec.Size == 0 && !appliedSize(stored) {
 			// Left out, it belongs to an autoscaler, and no tool that applies the
 			// manifest takes it away.
 			local.Spec.Size = stored.Spec.Size
@@ -62,4 +64,16 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 		return Supposed{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return Supposed{}, err
+}
+
+// appliedSize: kubectl's last client-side apply set the size, so the next one
+// takes it away if the manifest leaves it out.
+func appliedSize(stored *v1.ClusteredCache) bool {
+	var last struct {
+		Spec struct {
+			Size *int32 `json:"size"`
+		} `json:"spec"`
+	}
+	err := json.Unmarshal([]byte(stored.Annotations[corev1.LastAppliedConfigAnnotation]), &last)
+	return err == nil && last.Spec.Size != nil
 }

@@ -26,12 +26,15 @@ import (
 type claim struct {
 	live   Object
 	strays *fieldpath.Set
-	why    string
+	why    []string
 }
 
 // strays are what an apply of the intent would leave in the way.
 func strays(in Input, c child) claim {
-	found := claim{live: c.live, strays: leftovers(c), why: "fields are left that were set before or without server-side apply"}
+	found := claim{live: c.live, strays: leftovers(c)}
+	if found.strays != nil {
+		found.why = []string{"fields are left that were set before or without server-side apply"}
+	}
 	if ref := formerOwner(c.live, in.Cache); ref != nil {
 		found.add("taken over from a former cache of this name", fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(ref.UID))))
 	}
@@ -55,14 +58,16 @@ func (f *claim) add(why string, p fieldpath.Path) {
 		f.strays = &fieldpath.Set{}
 	}
 	f.strays.Insert(p)
-	f.why = why
+	if !slices.Contains(f.why, why) {
+		f.why = append(f.why, why)
+	}
 }
 
 // step is the claim as a step, and the object as it is afterwards.
 func (f claim) step(c child) (Step, Object) {
 	after := c.live.DeepCopyObject().(Object)
 	after.SetManagedFields(claimed(c, f.strays))
-	return Step{Action: ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(), Reason: f.why}, after
+	return Step{Action: ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(), Reason: strings.Join(f.why, "; ") + " (only managedFields are written)"}, after
 }
 
 // claimed are the managedFields of the live object with the strays, and what is

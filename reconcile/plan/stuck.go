@@ -23,7 +23,13 @@ func unstick(in Input, p Plan) []Step {
 	}
 	for i := int(*sts.Spec.Replicas) - 1; i >= int(partition(sts)); i-- {
 		pod := byOrdinal[i]
-		if pod == nil || Terminating(pod) || Ready(pod) || IsNewest(pod, sts) {
+		if pod == nil || Terminating(pod) || Ready(pod) {
+			continue
+		}
+		if IsNewest(pod, sts) {
+			if _, broken := CauseOf(pod, in.Now); broken {
+				return nil // it is what the rollout waits for, and one more like it would be no better
+			}
 			continue
 		}
 		why := "it is not ready and makes no progress"
