@@ -8,13 +8,18 @@
 package faults
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -27,15 +32,24 @@ import (
 
 // Fault is what happens to one request. The zero value lets it pass.
 type Fault struct {
-	// Before is called before the request goes on to the API server.
+	// Before is called before the request goes on to the API server. The request
+	// then arrives even when the program has given up waiting or is gone.
 	Before func()
 	// After is called when the API server has answered, before the program
 	// hears of it.
 	After func()
-	// Answer, if not 0, is the HTTP status answered in the API server's place.
-	Answer int
-	// Drop breaks the connection in place of the answer.
-	Drop bool
+	// Answer, if not 0, is the HTTP status answered in the API server's place;
+	// RetryAfter, if not 0, the seconds that it asks to wait.
+	Answer, RetryAfter int
+	// Stored lets the API server do what was asked before Answer is given.
+	Stored bool
+	// Lose breaks the connection before the API server sees the request, Drop in
+	// place of its answer.
+	Lose, Drop bool
+	// Change, if not nil, makes another body of an answer.
+	Change func(contentType string, body []byte) []byte
+	// Cut breaks the connection in the middle of the answer's body.
+	Cut bool
 }
 
 // Proxy is one way to the API server.
@@ -68,26 +82,30 @@ func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault := choose(int(p.requests.Add(1)), r)
 		if fault.Before != nil {
+			var end context.CancelFunc
+			r, end = arriving(r)
+			defer end()
 			fault.Before()
 		}
-		if fault.Answer != 0 {
-			answer(w, fault.Answer)
+		if fault.Lose {
+			panic(http.ErrAbortHandler)
+		}
+		if fault.Answer != 0 && !fault.Stored {
+			fault.answer(w)
 			return
 		}
 		forward := &httputil.ReverseProxy{
-			Transport: transport,
-			Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-			ModifyResponse: func(*http.Response) error {
-				if fault.After != nil {
-					fault.After()
-				}
-				if fault.Drop {
-					panic(http.ErrAbortHandler)
-				}
-				return nil
-			},
+			Transport:      transport,
+			Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			ModifyResponse: fault.modify,
 			// The program may have been killed meanwhile.
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+			ErrorLog:     log.New(io.Discard, "", 0), // what is cut short is meant to be
+		}
+		if fault.Answer != 0 {
+			forward.ServeHTTP(httptest.NewRecorder(), r)
+			fault.answer(w)
+			return
 		}
 		forward.ServeHTTP(w, r)
 	}))
@@ -100,12 +118,56 @@ func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request
 	return p
 }
 
+// arriving is the request with a body and a life of its own. Its context has an
+// end, or the reverse proxy would watch the program's connection instead.
+func arriving(r *http.Request) (*http.Request, context.CancelFunc) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the program went away while sending it
+	}
+	ctx, end := context.WithCancel(context.WithoutCancel(r.Context()))
+	r = r.Clone(ctx)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r, end
+}
+
+// modify does to an answer of the API server what the fault says.
+func (f Fault) modify(r *http.Response) error {
+	if f.After != nil {
+		f.After()
+	}
+	if f.Drop {
+		panic(http.ErrAbortHandler)
+	}
+	if f.Change == nil && !f.Cut {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if f.Change != nil {
+		body = f.Change(r.Header.Get("Content-Type"), body)
+	}
+	r.ContentLength = int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if f.Cut {
+		// Less than announced: the connection cannot be used any more.
+		r.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
+	}
+	return nil
+}
+
 // answer is an answer of the form that the API server gives.
-func answer(w http.ResponseWriter, code int) {
-	status := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "a fault of the test", 0, false).Status()
+func (f Fault) answer(w http.ResponseWriter) {
+	err := apierrors.NewGenericServerResponse(f.Answer, "", schema.GroupResource{}, "", "a fault of the test", f.RetryAfter, false)
+	if f.RetryAfter != 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(status)
+	w.WriteHeader(f.Answer)
+	_ = json.NewEncoder(w).Encode(err.Status())
 }
 
 func writeKubeconfig(path, server string) error {
