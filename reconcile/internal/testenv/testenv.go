@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,12 +107,12 @@ func (e *Env) start() error {
 	return err
 }
 
-// Program builds clusteredcache into a directory of the test's and returns its
-// path.
-func Program(t testing.TB) string {
+// Program builds clusteredcache, with these further flags of go build, into a
+// directory of the test's and returns its path.
+func Program(t testing.TB, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clusteredcache")
-	build := exec.Command("go", "build", "-o", path, "./cmd/clusteredcache")
+	build := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./cmd/clusteredcache"})...)
 	build.Dir = Root()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v\n%s", err, out)
