@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,14 +117,21 @@ func (s *stream[T]) turn(ctx context.Context) error {
 	return nil
 }
 
-// send asks for a page in the background.
+// send asks for a page in the background. A panic there would end the process
+// with a status that looks like a usage error, in the middle of its writes: it
+// is an error of this list instead.
 func (s *stream[T]) send(ctx context.Context, token string) {
 	coming, limit := make(chan answer[T], 1), s.limit
 	s.coming = coming
 	go func() {
 		var a answer[T]
+		defer func() {
+			if fault := recover(); fault != nil {
+				a.err = fmt.Errorf("a fault in clusteredcache itself, please report it: %v\n%s", fault, debug.Stack())
+			}
+			coming <- a
+		}()
 		a.page, a.repeats, a.err = s.load(ctx, token, limit)
-		coming <- a
 	}()
 }
 
