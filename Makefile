@@ -19,6 +19,10 @@ TESTFLAGS ?=
 # The fleets that `make bench` measures: make bench BENCH_FLEETS='100 1000'
 BENCH_FLEETS ?= 100 1000 10000
 
+# What `make fuzz` runs; `make test` runs their seeds.
+FUZZ := cmd/clusteredcache/FuzzFlags cmd/clusteredcache/FuzzRender reconcile/observe/FuzzListedCache \
+	reconcile/plan/FuzzManagedFields reconcile/plan/FuzzLive reconcile/resources/FuzzImage reconcile/resources/FuzzOverlay
+
 # One setting for everything, so that the control plane, the product and its tests
 # share what is compiled.
 export CGO_ENABLED ?= 0
@@ -63,6 +67,15 @@ bench: build control-plane ## Measure passes next to alternatives; write the tab
 test: control-plane ## Run the tests, on a real API server with the real controllers
 	$(GO) test -C testdata/controlplane -timeout 5m ./up
 	$(GO) test -timeout 40m $(TESTFLAGS) ./...
+
+.PHONY: test-crash
+test-crash: control-plane ## Hit the program with every fault at every request (hours; CRASH_POINTS=500 for a sample)
+	CRASH_POINTS=$(or $(CRASH_POINTS),all) $(GO) test ./reconcile -run TestCrashMatrix -count=1 -timeout 12h -v
+
+.PHONY: fuzz
+fuzz: ## Feed the decoders with what nobody wrote, a minute each
+	@set -e; for target in $(FUZZ); do \
+		$(GO) test "./$${target%/*}" -run '^$$' -fuzz "^$${target##*/}$$" -fuzztime 1m; done
 
 # Before the tests that would build it too, so that its progress is seen.
 .PHONY: control-plane

@@ -89,10 +89,15 @@ func TestBadImageThenGoodImage(t *testing.T) {
 	wantNothingToDo(t, ns)
 }
 
-// orderedReady is a StatefulSet that someone made by hand and lets the cache
-// adopt. Nothing but its name, selector and adoption fits.
+// orderedReady makes such a StatefulSet, which the cache adopts.
 func orderedReady(t *testing.T, ns string) {
 	t.Helper()
+	mustCreate(t, madeByHand(ns))
+}
+
+// madeByHand is a StatefulSet that someone made by hand and lets the cache
+// adopt. Nothing but its name, selector and adoption fits.
+func madeByHand(ns string) *appsv1.StatefulSet {
 	labels := map[string]string{v1.NameLabel: v1.NameValue, v1.InstanceLabel: "cache"}
 	s := &appsv1.StatefulSet{ObjectMeta: meta(ns, "cache")}
 	s.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
@@ -100,7 +105,7 @@ func orderedReady(t *testing.T, ns string) {
 	s.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	s.Spec.Template.Labels = labels
 	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "cache", Image: "memcached:old"}}
-	mustCreate(t, s)
+	return s
 }
 
 // The same with an adopted StatefulSet that is OrderedReady, which no release of
