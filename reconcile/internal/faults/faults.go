@@ -95,8 +95,11 @@ func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request
 			return
 		}
 		forward := &httputil.ReverseProxy{
-			Transport:      transport,
-			Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
+			Transport: transport,
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Header.Del("Authorization") // the rights of server count
+			},
 			ModifyResponse: fault.modify,
 			// The program may have been killed meanwhile.
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
