@@ -21,13 +21,13 @@ import (
 	"example.com/clusteredcache/reconcile/plan"
 )
 
-// The samples are taken by the API server as they stand, in a namespace with
+// The samples with hooks are taken by the API server as they stand, in a namespace with
 // the restricted Pod Security profile, and their hooks' pods too.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	ns := env.Namespace(t)
 	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
-	files, err := filepath.Glob(filepath.Join(testenv.Root(), "deploy", "samples", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(testenv.Root(), "deploy", "samples", "deletion-*.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
