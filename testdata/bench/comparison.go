@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"example.com/clusteredcache/testdata/bench/cost"
 )
 
 var nanoseconds = regexp.MustCompile(`(?m)^BenchmarkConverged\S*\s+\d+\s+([0-9.]+) ns/op`)
@@ -30,4 +32,22 @@ func (b *bench) comparison(ctx context.Context) (time.Duration, error) {
 	}
 	ns, err := strconv.ParseFloat(string(match[1]), 64)
 	return time.Duration(ns) / children, err
+}
+
+// start returns how long the product takes to start and to end (the median of
+// many times), and its size in bytes.
+func (b *bench) start(ctx context.Context) (time.Duration, int64, error) {
+	info, err := os.Stat(b.product())
+	if err != nil {
+		return 0, 0, err
+	}
+	var costs []cost.Cost
+	for range 21 {
+		c, err := b.run(ctx, process{b.product(), []string{"version"}})
+		if err != nil {
+			return 0, 0, err
+		}
+		costs = append(costs, c)
+	}
+	return middle(costs, func(c cost.Cost) time.Duration { return c.Wall }), info.Size(), nil
 }

@@ -105,6 +105,10 @@ func (b *bench) measure(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	start, size, err := b.start(ctx)
+	if err != nil {
+		return err
+	}
 	var fleets []fleetResult
 	for i, n := range b.fleets {
 		log.Printf("a fleet of %d", n)
@@ -130,7 +134,8 @@ func (b *bench) measure(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("creation: %w", err)
 	}
 	made.write(w)
-	say(w, "To compare a child with what it should be takes %s (`BenchmarkConverged`, in memory).\n", short(perChild))
+	say(w, "To compare a child with what it should be takes %s (`BenchmarkConverged`, in memory). `clusteredcache version` takes %s;\n"+
+		"the program has %s.\n", short(perChild), short(start), volume(size))
 	return nil
 }
 

@@ -18,7 +18,7 @@ const (
 	smallRounds = 5
 	largeRounds = 3
 	// slowRounds are those of the loop over objects.
-	slowRounds = 3
+	slowRounds = 2
 )
 
 // row is one row of a fleet's table.
@@ -42,6 +42,7 @@ const (
 	rowDiff      = "`diff`"
 	rowDrift     = "`reconcile`, 1 % drifted"
 	rowPerObject = "GET and dry-run apply of each object"
+	rowAtATime   = "the same, 10 at a time"
 	rowDiffKube  = "`kubectl diff --server-side`"
 	rowApplyKube = "`kubectl apply --server-side`"
 	rowOperator  = "operator, restarted"
@@ -72,8 +73,10 @@ func (b *bench) rows(c *controlPlane, n int, recording, children string) []row {
 				"--kubeconfig", kubeconfig, "--cache-dir", filepath.Join(b.dir, "kubectl"), "-f", children)}
 		}
 	}
-	load := func(name, file string) func(string) process {
-		return func(kubeconfig string) process { return process{b.own("loads"), []string{name, kubeconfig, file}} }
+	load := func(name string, args ...string) func(string) process {
+		return func(kubeconfig string) process {
+			return process{b.own("loads"), append([]string{name, kubeconfig}, args...)}
+		}
 	}
 	converged := func() error { return b.checkConverged(n) }
 	drifted := 0
@@ -88,7 +91,8 @@ func (b *bench) rows(c *controlPlane, n int, recording, children string) []row {
 		{name: rowOperator, rounds: rounds, process: func(kubeconfig string) process {
 			return process{b.own("operator"), []string{kubeconfig, strconv.Itoa(n)}}
 		}},
-		{name: rowPerObject, process: load("perobject", children), rounds: slowRounds, sampled: true},
+		{name: rowPerObject, process: load("perobject", children, "1"), rounds: slowRounds, sampled: true},
+		{name: rowAtATime, process: load("perobject", children, "10"), rounds: slowRounds, sampled: true},
 		{name: rowDiffKube, process: kubectl("diff"), sampled: true},
 		{name: rowApplyKube, process: kubectl("apply"), sampled: true},
 	}

@@ -52,7 +52,7 @@ func runCreate(ctx context.Context, to target, args []string) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(concurrency)
+	group.SetLimit(10) // the product's default
 	for i := range caches {
 		group.Go(func() error { return p.play(ctx, caches[i].ObjectMeta) })
 	}

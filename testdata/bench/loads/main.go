@@ -3,7 +3,7 @@
 //
 //	loads lists      KUBECONFIG RECORDING             the recorded lists, decoded and thrown away
 //	loads create     KUBECONFIG RECORDING NAMESPACE   the recorded writes of one new cache, for all caches of a namespace
-//	loads perobject  KUBECONFIG CHILDREN              one GET and one dry-run apply for each object of a manifest
+//	loads perobject  KUBECONFIG CHILDREN CONCURRENCY  one GET and one dry-run apply for each object of a manifest
 //
 // RECORDING is what the product sent, so that pages, selectors and bodies are
 // the product's own.
@@ -23,16 +23,13 @@ import (
 	"example.com/clusteredcache/reconcile/kube"
 )
 
-// concurrency is the product's default.
-const concurrency = 10
-
 var loads = map[string]struct {
 	arguments int
 	run       func(ctx context.Context, to target, args []string) error
 }{
 	"lists":     {1, runLists},
 	"create":    {2, runCreate},
-	"perobject": {1, runPerObject},
+	"perobject": {2, runPerObject},
 }
 
 // target is the API server.

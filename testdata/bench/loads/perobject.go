@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,10 @@ import (
 // whether to apply: what is there, and what an apply would make of it. Nothing
 // is applied, as nothing differs; a difference is an error.
 func runPerObject(ctx context.Context, to target, args []string) error {
+	concurrency, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("CONCURRENCY: %w", err)
+	}
 	data, err := os.ReadFile(args[0])
 	if err != nil {
 		return err
