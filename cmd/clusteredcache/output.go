@@ -91,12 +91,34 @@ func parseOutputs(formats []format, values []string) ([]output, error) {
 			return nil, fmt.Errorf("-o %s and -o %s both write to %s", other, value, where)
 		}
 		taken[file] = value
-		if info, err := os.Stat(filepath.Dir(file)); isFile && (err != nil || !info.IsDir()) {
-			return nil, fmt.Errorf("-o %s: there is no directory %s", value, filepath.Dir(file))
+		if isFile {
+			if err := writable(file); err != nil {
+				return nil, fmt.Errorf("-o %s: %w", value, err)
+			}
 		}
 		outputs = append(outputs, output{f, file})
 	}
 	return outputs, nil
+}
+
+// writable makes sure, before a pass changes anything, that its report can be
+// written to path. Nothing is made there yet.
+func writable(path string) error {
+	dir := filepath.Dir(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no directory %s", dir)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory", path)
+	}
+	const write = 2 // W_OK of access(2)
+	if syscall.Access(path, write) == nil {
+		return nil
+	}
+	if err := syscall.Access(dir, write); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", path, err)
+	}
+	return nil
 }
 
 // write writes f to where o says; l is for stdout, a file has no colours.

@@ -37,3 +37,18 @@ func TestReportIntoMountedFile(t *testing.T) {
 		t.Errorf("left beside it: %v, %v", left, err)
 	}
 }
+
+// A report that cannot be written is found before the pass, not after it.
+func TestReadOnlyDirectoryOfReport(t *testing.T) {
+	cmd := exec.Command("unshare", "--mount", "--map-root-user", "sh", "-c", `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 99
+clusteredcache reconcile --server http://127.0.0.1:1 -o "json=$1/report.json"`, "sh", t.TempDir())
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() == 99 || strings.HasPrefix(string(out), "unshare: ") {
+		t.Skipf("cannot mount here: %s", out)
+	}
+	if status := cmd.ProcessState.ExitCode(); status != int(exitUsage) {
+		t.Errorf("exit status %d", status)
+	}
+	expect(t, "stderr", string(out), "report.json cannot be written: read-only file system")
+}

@@ -58,6 +58,7 @@ func TestContradictions(t *testing.T) {
 		{"-o json -o text", "-o json and -o text both write to standard output"},
 		{"-o json=/x -o text=/x", "both write to /x"},
 		{"-o json=/no/such/dir/x", "there is no directory /no/such/dir"},
+		{"-o json=/", "-o json=/: / is a directory"},
 		{"-l a=b=c", `-l "a=b=c": `},
 		{"shop/a", `"shop/a" cannot be the name of a ClusteredCache`},
 		{"--namespace=", "-n: the namespace is empty"},
@@ -252,11 +253,10 @@ func TestQuestion(t *testing.T) {
 
 func TestSignalAtTheQuestion(t *testing.T) {
 	s := newStage(fleet(1, creating())).atTerminal("")
+	ctx, cancel := context.WithCancelCause(t.Context())
 	hanging, w := io.Pipe()
 	defer func() { _ = w.Close() }()
-	s.stdin = hanging
-	ctx, cancel := context.WithCancelCause(t.Context())
-	time.AfterFunc(50*time.Millisecond, func() { cancel(signalError{os.Interrupt}) })
+	s.stdin = reading{hanging, func() { cancel(signalError{os.Interrupt}) }}
 	if status := s.run(ctx, "reconcile"); status != 130 {
 		t.Errorf("exit status %d, want 130", status)
 	}
@@ -264,6 +264,17 @@ func TestSignalAtTheQuestion(t *testing.T) {
 	if len(s.passes) != 1 {
 		t.Errorf("%d passes", len(s.passes))
 	}
+}
+
+// reading calls begins when somebody reads.
+type reading struct {
+	io.Reader
+	begins func()
+}
+
+func (r reading) Read(b []byte) (int, error) {
+	r.begins()
+	return r.Reader.Read(b)
 }
 
 func TestDryRunThatCannotRun(t *testing.T) {
