@@ -139,6 +139,10 @@ func TestReadManifests(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	configMap := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"settings"}}`
+	if _, err := observe.ReadManifests([]string{"-"}, strings.NewReader(configMap+"\n"+configMap), "shop"); err == nil || !strings.Contains(err.Error(), "ConfigMap shop/settings is there twice") {
+		t.Errorf("a ConfigMap that is there twice: %v", err)
+	}
 	one := `{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","metadata":{"name":"%s"},"spec":{"version":"1"}}`
 	m, err = observe.ReadManifests([]string{"-"}, strings.NewReader(fmt.Sprintf(one+"\n"+one, "a", "b")), "shop")
 	if err != nil || len(m.Caches) != 2 {

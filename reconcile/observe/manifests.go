@@ -185,6 +185,9 @@ func (m *Manifests) add(source string, document []byte, namespace string) error 
 		if err := json.Unmarshal(raw, cm); err != nil {
 			return fmt.Errorf("ConfigMap %s: %w", key, err)
 		}
+		if _, twice := m.ConfigMaps[key]; twice {
+			return fmt.Errorf("ConfigMap %s is there twice: keep one", key)
+		}
 		m.ConfigMaps[key] = cm
 	case h.Kind == "Namespace" && h.APIVersion == "v1":
 		m.Namespaces[h.Metadata.Name] = true
