@@ -81,6 +81,8 @@ func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.Statef
 		return append(said, "no node restarts: someone set a partition that holds all of them")
 	case len(nodes) == 1:
 		said = append(said, "1 node restarts: "+nodes[0])
+	case underWay(live):
+		said = append(said, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), list(nodes)))
 	default:
 		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), list(nodes)))
 	}
@@ -133,6 +135,12 @@ func replaced(live *appsv1.StatefulSet, wanted int32) []string {
 	return nodes
 }
 
+// underWay: some nodes run another revision than the newest. To go back restarts
+// only those that had gone ahead, and which these are is not in the StatefulSet.
+func underWay(live *appsv1.StatefulSet) bool {
+	return live.Status.CurrentRevision != live.Status.UpdateRevision
+}
+
 func partition(live *appsv1.StatefulSet) int32 {
 	if r := live.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
 		return *r.Partition
@@ -154,6 +162,8 @@ func keysOfRestarted(in Input, live *appsv1.StatefulSet, restarted int) string {
 		return "what the nodes keep on their volumes stays"
 	case nodes == 1:
 		return "the restart loses all keys"
+	case underWay(live):
+		return fmt.Sprintf("each restart loses the keys of one node, about %s of all", share(1, nodes))
 	case restarted >= nodes:
 		return fmt.Sprintf("each restart loses the keys of one node, about %s of all; in the end all are lost", share(1, nodes))
 	}
