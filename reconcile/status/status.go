@@ -135,7 +135,7 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, sts *appsv1.Stat
 	}
 	switch {
 	case len(outcomes) < len(p.Steps):
-		message := pending(p, outcomes)
+		message := pending(p.Steps[len(outcomes):])
 		if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
 			message += "; " + rollout(in, sts, n).Message
 		}
@@ -173,11 +173,17 @@ func outlives(cache *v1.ClusteredCache) bool {
 	})
 }
 
-func pending(p plan.Plan, outcomes []plan.Outcome) string {
-	if n := len(p.Steps) - len(outcomes); n > 1 {
-		return fmt.Sprintf("%d changes are not applied yet", n)
+// pending says what a pass decided on and has not done: the first step, and how
+// many come after it.
+func pending(left []plan.Step) string {
+	first := fmt.Sprintf("%s %s %s", left[0].Action, left[0].Target.Kind, left[0].Target.Name)
+	if left[0].Reason != "" {
+		first += " (" + left[0].Reason + ")"
 	}
-	return "1 change is not applied yet"
+	if n := len(left); n > 1 {
+		return fmt.Sprintf("%d changes are not applied yet: %s and %d more", n, first, n-1)
+	}
+	return "1 change is not applied yet: " + first
 }
 
 func stateOf(h plan.Hold) plan.State {
