@@ -87,7 +87,7 @@ func newWorkplace(t *testing.T, ns, more string) *workplace {
 	}
 	archive := "clusteredcache_linux_amd64.tar.gz"
 	for _, args := range [][]string{
-		{"tar", "-czf", archive, "-C", bin, "clusteredcache"},
+		{"tar", "-czf", archive, "-C", filepath.Dir(program), "clusteredcache"},
 		{"sh", "-c", "sha256sum " + archive + " >checksums.txt; echo '00  another.tar.gz' >>checksums.txt"},
 	} {
 		cmd := exec.Command(args[0], args[1:]...)

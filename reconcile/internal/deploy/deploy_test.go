@@ -3,7 +3,6 @@ package deploy
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,28 +17,11 @@ import (
 )
 
 var (
-	env *testenv.Env // without the CRD: the manifests bring it
-	bin string       // directory of the built program
+	env     *testenv.Env // without the CRD: the manifests bring it
+	program string       // path of the built program
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "clusteredcache-bin-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		bin = dir
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "clusteredcache"), "./cmd/clusteredcache")
-		build.Dir, build.Stderr = testenv.Root(), os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the program:", err)
-			return 1
-		}
-		return testenv.Main(m, &env)
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.MainWithProgram(m, &env, &program)) }
 
 // result is what a command said and how it ended.
 type result struct {
@@ -71,7 +53,7 @@ func finish(t *testing.T, cmd *exec.Cmd) result {
 
 func clusteredcache(t *testing.T, args ...string) result {
 	t.Helper()
-	return run(t, filepath.Join(bin, "clusteredcache"), args...)
+	return run(t, program, args...)
 }
 
 // kubectl fails the test when kubectl fails.

@@ -111,13 +111,22 @@ func (e *Env) start() error {
 // directory of the test's and returns its path.
 func Program(t testing.TB, flags ...string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "clusteredcache")
-	build := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./cmd/clusteredcache"})...)
-	build.Dir = Root()
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the program: %v\n%s", err, out)
+	path, err := build(t.TempDir(), flags...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
+}
+
+// build builds clusteredcache into dir and returns its path.
+func build(dir string, flags ...string) (string, error) {
+	path := filepath.Join(dir, "clusteredcache")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", path}, flags, []string{"./cmd/clusteredcache"})...)
+	cmd.Dir = Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the program: %w\n%s", err, out)
+	}
+	return path, nil
 }
 
 // Stop stops the control plane and waits for its end.
@@ -128,6 +137,21 @@ func (e *Env) Stop() error {
 	err := e.up.Wait()
 	_ = os.Remove(e.dir)
 	return err
+}
+
+// MainWithProgram is Main, with the path of a clusteredcache built for all of
+// the package's tests in *program.
+func MainWithProgram(m *testing.M, env **Env, program *string) int {
+	dir, err := os.MkdirTemp("", "clusteredcache-bin-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		*program, err = build(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return Main(m, env)
 }
 
 // Main runs the tests of a package with one control plane in *env.

@@ -16,28 +16,11 @@ import (
 )
 
 var (
-	env *testenv.Env // with the CRD
-	bin string       // directory of the built program
+	env     *testenv.Env // with the CRD
+	program string       // path of the built program
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "clusteredcache-bin-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		bin = dir
-		build := exec.Command("go", "build", "-o", filepath.Join(dir, "clusteredcache"), "./cmd/clusteredcache")
-		build.Dir, build.Stderr = testenv.Root(), os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the program:", err)
-			return 1
-		}
-		return testenv.Main(m, &env)
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(testenv.MainWithProgram(m, &env, &program)) }
 
 // Each script has a namespace of its own in $NS, which is also the namespace
 // of its kubeconfig's context.
@@ -60,7 +43,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("KUBECONFIG", own)
 			e.Setenv("NS", ns)
-			e.Setenv("PATH", bin+string(os.PathListSeparator)+env.Assets+string(os.PathListSeparator)+os.Getenv("PATH"))
+			e.Setenv("PATH", filepath.Dir(program)+string(os.PathListSeparator)+env.Assets+string(os.PathListSeparator)+os.Getenv("PATH"))
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
@@ -93,7 +76,7 @@ func TestWithoutTheCRD(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = bare.Stop() })
 	for _, args := range [][]string{{"-A"}, {"-n", "default"}, {"-n", "default", "name"}} {
-		run := exec.Command(filepath.Join(bin, "clusteredcache"), append([]string{"reconcile", "--kubeconfig", bare.Kubeconfig}, args...)...)
+		run := exec.Command(program, append([]string{"reconcile", "--kubeconfig", bare.Kubeconfig}, args...)...)
 		out, err := run.CombinedOutput()
 		if run.ProcessState.ExitCode() != 5 || !strings.Contains(string(out), "kubectl apply -f deploy/crd") {
 			t.Errorf("%v: %v\n%s", args, err, out)
