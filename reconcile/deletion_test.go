@@ -174,6 +174,34 @@ func TestHookWithoutItsImage(t *testing.T) {
 	gone(t, ns, "cache", &v1.ClusteredCache{})
 }
 
+// A hook whose pod nothing lets in (a quota here) says that it has none, and
+// where the reason is told.
+func TestHookWithoutAPod(t *testing.T) {
+	t.Parallel()
+	ns := env.Namespace(t)
+	create(t, ns, "cache", withHooks(imageGood))
+	settle(t, ns)
+	quota := &corev1.ResourceQuota{ObjectMeta: meta(ns, "full")}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: quantity("1")}
+	mustCreate(t, quota)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: quota.Spec.Hard} // its controller does not run here
+	if err := env.Client.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	c := remove(t, ns, "cache")
+	job := resources.HookJobName(c, "a")
+	testenv.Eventually(t, "the hook without a pod is named", func() bool {
+		v := verdict(t, pass(t, ns), "cache")
+		return v.Reason == v1.ReasonRunningHook && strings.HasSuffix(v.Message, "it has no pod; if that lasts, see why: kubectl -n "+ns+" describe job "+job)
+	})
+	if err := env.Client.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	update(t, c, func(c *v1.ClusteredCache) { c.Annotations = map[string]string{v1.SkipHooksAnnotation: "a"} })
+	settle(t, ns)
+	gone(t, ns, "cache", &v1.ClusteredCache{})
+}
+
 // A perNode hook runs once for each node that there is, and each pod knows its
 // node: the number comes before the variable that refers to it, and the Job
 // controller adds none of its own behind it.

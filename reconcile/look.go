@@ -74,6 +74,9 @@ func (r *runner) notApplied(live *v1.ClusteredCache) string {
 		if m.Cache.Namespace != live.Namespace || m.Cache.Name != live.Name {
 			continue
 		}
+		if live.DeletionTimestamp != nil {
+			return "the stored ClusteredCache is being deleted, and " + m.Source + " asks for it"
+		}
 		want := m.Cache.DeepCopy()
 		if want.Spec.Size == 0 {
 			want.Spec.Size = live.Spec.Size

@@ -115,6 +115,13 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 	})
 	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: time.Minute})
 	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReady)
+	// What is being deleted is not what the file asks for, also when we have let go of it.
+	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = append(c.Finalizers, "test.example.com/keep") })
+	remove(t, ns, "cache")
+	settle(t, ns)
+	f = look(t, reconcile.Options{Expect: expect()})
+	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
 }
 
 // Pods are read once a pass, and only while there is something to learn from

@@ -143,10 +143,6 @@ func ownedByUsAlone(live Object, p fieldpath.Path) bool {
 	return ours
 }
 
-// Forerunners own what an object had before anybody used server-side apply on
-// it: kubectl's client-side apply, and whoever wrote before managedFields were
-// kept, or were cleared.
-
 // leftovers are fields of the pod template that nobody wants any more: those
 // of forerunners that neither the intent has nor anybody else owns. The template
 // is ours as a whole; elsewhere (labels, annotations, the update strategy) what
@@ -176,6 +172,9 @@ func leftovers(c child) *fieldpath.Set {
 }
 
 // byForerunners is what forerunners own, and what others do that are not us.
+// Forerunners own what an object had before anybody used server-side apply on
+// it: kubectl's client-side apply, and whoever wrote before managedFields were
+// kept, or were cleared.
 func byForerunners(live *appsv1.StatefulSet) (theirs, others *fieldpath.Set) {
 	theirs, others = &fieldpath.Set{}, &fieldpath.Set{}
 	if len(live.ManagedFields) == 0 {

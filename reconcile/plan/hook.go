@@ -147,13 +147,20 @@ func (h *hook) running(in Input, job *batchv1.Job) string {
 // stuck says why the first pod, by name, of a Job that does not start does not.
 func stuck(pods []*corev1.Pod, job *batchv1.Job) string {
 	var said []string
+	none := job.UID != "" && job.Status.StartTime != nil && job.Status.Active == 0
 	for _, p := range pods {
 		if job.UID == "" || p.Labels[batchv1.JobNameLabel] != job.Name {
 			continue
 		}
+		none = false
 		if why := notStarting(p); why != "" {
 			said = append(said, why)
 		}
+	}
+	if none {
+		// Refused by a quota, by Pod Security or by a webhook: the Job's Events
+		// say it, which a pass has no right to read.
+		return fmt.Sprintf("it has no pod; if that lasts, see why: kubectl -n %s describe job %s", job.Namespace, job.Name)
 	}
 	if len(said) == 0 {
 		return ""
