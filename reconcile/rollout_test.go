@@ -143,15 +143,7 @@ func TestBadImageThenGoodImageOrderedReady(t *testing.T) {
 func TestStuckNodesOfParallel(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)
-	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 4}}
-	if err := env.Client.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	passOn(t, env, ns)
-	sts := &appsv1.StatefulSet{}
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), sts); err != nil {
-		t.Fatal(err)
-	}
+	sts := madeOn(t, env, ns, 4)
 	setStatus(t, env, sts, `{"observedGeneration":1,"replicas":4,"readyReplicas":2,"updatedReplicas":1,"currentRevision":"old","updateRevision":"new"}`)
 	for i, p := range []struct{ revision, status string }{
 		{"old", podReady},                   // its turn comes when the others are ready
@@ -185,15 +177,7 @@ func TestStuckNodesOfParallel(t *testing.T) {
 func TestABrokenVersionIsNotSpread(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)
-	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 2}}
-	if err := env.Client.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	passOn(t, env, ns)
-	sts := &appsv1.StatefulSet{}
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), sts); err != nil {
-		t.Fatal(err)
-	}
+	sts := madeOn(t, env, ns, 2)
 	setStatus(t, env, sts, `{"observedGeneration":1,"replicas":2,"readyReplicas":0,"updatedReplicas":1,"currentRevision":"old","updateRevision":"new"}`)
 	nodeOf(t, env, sts, 0, "old", podWaiting("CrashLoopBackOff"))
 	nodeOf(t, env, sts, 1, "new", podWaiting("ImagePullBackOff"))
@@ -213,12 +197,7 @@ func TestNodesThatAreNotInTheWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := env.Namespace(t)
-			c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 1}}
-			if err := env.Client.Create(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			passOn(t, env, ns)
-			sts := &appsv1.StatefulSet{ObjectMeta: meta(ns, "cache")}
+			sts := madeOn(t, env, ns, 1)
 			if err := env.Client.Patch(t.Context(), sts, client.RawPatch(types.MergePatchType, []byte(`{"spec":`+strategy+`}`))); err != nil {
 				t.Fatal(err)
 			}
@@ -235,6 +214,21 @@ const podReady = `{"phase":"Running","conditions":[{"type":"Ready","status":"Tru
 
 func podWaiting(reason string) string {
 	return `{"phase":"Pending","containerStatuses":[{"name":"cache","image":"x","imageID":"","ready":false,"restartCount":0,"state":{"waiting":{"reason":"` + reason + `","message":"no"}}}]}`
+}
+
+// madeOn is the StatefulSet of a new cache "cache", after a pass.
+func madeOn(t *testing.T, env *testenv.Env, ns string, size int32) *appsv1.StatefulSet {
+	t.Helper()
+	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: size}}
+	if err := env.Client.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	passOn(t, env, ns)
+	sts := &appsv1.StatefulSet{}
+	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), sts); err != nil {
+		t.Fatal(err)
+	}
+	return sts
 }
 
 // nodeOf makes a pod as the StatefulSet controller would.

@@ -43,7 +43,7 @@ func file(t *testing.T, content string) string {
 }
 
 func TestDiffContradictions(t *testing.T) {
-	tests := []struct{ args, want string }{
+	wantUsageErrors(t, "diff", []misuse{
 		{"a -f x.yaml", "NAME and -f contradict"},
 		{"-l a=b -f x.yaml", "-l and -f contradict"},
 		{"-A -f x.yaml", "-A and -f contradict"},
@@ -59,19 +59,7 @@ func TestDiffContradictions(t *testing.T) {
 		{"--yes", "unknown flag: --yes"},
 		{"--fail-on failed", "unknown flag: --fail-on"},
 		{"-f /no/such/file", "/no/such/file: no such file or directory"},
-	}
-	for _, tc := range tests {
-		t.Run(tc.args, func(t *testing.T) {
-			s := newStage(fleet(0))
-			if status := s.run(t.Context(), append([]string{"diff"}, strings.Fields(tc.args)...)...); status != exitUsage {
-				t.Errorf("exit status %d", status)
-			}
-			expect(t, "stderr", s.err.String(), "clusteredcache: ", tc.want)
-			if len(s.passes) > 0 || s.out.Len() > 0 || strings.Count(s.err.String(), "\n") != 1 {
-				t.Errorf("%d passes, stdout %q, stderr %q", len(s.passes), &s.out, &s.err)
-			}
-		})
-	}
+	})
 }
 
 func TestDiffExitStatus(t *testing.T) {

@@ -36,9 +36,7 @@ func fleet(total int, caches ...plan.Report) report.Fleet {
 }
 
 func TestContradictions(t *testing.T) {
-	tests := []struct {
-		args, want string
-	}{
+	wantUsageErrors(t, "reconcile", []misuse{
 		{"a -l x=y", "NAME and -l contradict"},
 		{"a -A", "NAME and -A contradict"},
 		{"a -n x -n y", "NAME with more than one -n"},
@@ -66,14 +64,22 @@ func TestContradictions(t *testing.T) {
 		{"--request-timeout soon", "--request-timeout soon: "},
 		{"--nope", "unknown flag: --nope; see clusteredcache reconcile --help"},
 		{"--timeout x", `invalid argument "x" for "--timeout" flag`},
-	}
-	for _, tc := range tests {
-		t.Run(tc.args, func(t *testing.T) {
+	})
+}
+
+// misuse is a command line that cannot be used, and a part of what is said.
+type misuse struct{ args, want string }
+
+// wantUsageErrors: each is told in one line, and nothing is done.
+func wantUsageErrors(t *testing.T, command string, errors []misuse) {
+	t.Helper()
+	for _, e := range errors {
+		t.Run(e.args, func(t *testing.T) {
 			s := newStage(fleet(0))
-			if status := s.run(t.Context(), append([]string{"reconcile"}, strings.Fields(tc.args)...)...); status != exitUsage {
+			if status := s.run(t.Context(), append([]string{command}, strings.Fields(e.args)...)...); status != exitUsage {
 				t.Errorf("exit status %d", status)
 			}
-			expect(t, "stderr", s.err.String(), "clusteredcache: ", tc.want)
+			expect(t, "stderr", s.err.String(), "clusteredcache: ", e.want)
 			if len(s.passes) > 0 || s.out.Len() > 0 || strings.Count(s.err.String(), "\n") != 1 {
 				t.Errorf("%d passes, stdout %q, stderr %q", len(s.passes), &s.out, &s.err)
 			}
