@@ -109,7 +109,8 @@ func (l *ledger) unsettled() int {
 	return len(l.pending)
 }
 
-// due lists the unsettled caches that it is time to look at again.
+// due lists the unsettled caches that it is time to look at again, those first
+// that have waited longest.
 func (l *ledger) due(now time.Time) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,8 +120,22 @@ func (l *ledger) due(now time.Time) []types.NamespacedName {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, compareNames)
+	slices.SortFunc(keys, func(a, b types.NamespacedName) int {
+		return cmp.Or(l.pending[a].Compare(l.pending[b]), compareNames(a, b))
+	})
 	return keys
+}
+
+// postpone lets no unsettled cache be due earlier than in a while.
+func (l *ledger) postpone(while time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	earliest := time.Now().Add(while)
+	for key, at := range l.pending {
+		if at.Before(earliest) {
+			l.pending[key] = earliest
+		}
+	}
 }
 
 // nextDue is when the first unsettled cache is due.

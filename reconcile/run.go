@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -83,7 +84,7 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 		err = nil // the other namespaces are worth going on for
 	}
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
-		err = r.pass(ctx, r.again)
+		err = r.pass(ctx, r.again(waiting))
 	}
 	f := r.ledger.fleet()
 	if unlisted != nil {
@@ -124,21 +125,33 @@ func (r *runner) fleet(ctx context.Context, now time.Time, yield func(observe.It
 	return r.reader.Fleet(ctx, r.options.Scope, now, yield)
 }
 
-// again yields the caches that the last passes left unsettled and that are due.
-func (r *runner) again(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
-	for _, key := range r.ledger.due(now) {
-		in, err := r.reader.One(ctx, key, now)
-		switch {
-		case errors.Is(err, observe.ErrNotFound):
-			err = errGone
-		case err != nil && !ofThisCache(err):
-			return err
+// again yields the caches that the last passes left unsettled and that are due,
+// until waiting ends. A read that fails and may yet succeed is that cache's
+// failure, and is tried again like all that has not settled. It ends this look:
+// a server in trouble is not asked in a loop. The next look begins with the
+// others, so that one cache which cannot be read does not hide them.
+func (r *runner) again(waiting context.Context) source {
+	return func(_ context.Context, now time.Time, yield func(observe.Item) bool) error {
+		for _, key := range r.ledger.due(now) {
+			in, err := r.reader.One(waiting, key, now)
+			failed := err != nil && !ofThisCache(err)
+			switch {
+			case waiting.Err() != nil:
+				return nil
+			case failed && apply.Lasting(err):
+				return err
+			case failed:
+				slog.Warn("a cache could not be read; it is tried again", "cache", key, "error", err)
+				r.ledger.postpone(pollInterval)
+			case errors.Is(err, observe.ErrNotFound):
+				err = errGone
+			}
+			if !yield(observe.Item{Key: key, Input: in, Err: err}) || failed {
+				return nil
+			}
 		}
-		if !yield(observe.Item{Key: key, Input: in, Err: err}) {
-			return nil
-		}
+		return nil
 	}
-	return nil
 }
 
 // pause waits until an unsettled cache is due; false when waiting is over.

@@ -225,6 +225,10 @@ func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent ru
 // Fatal tells an error that every other cache would meet as well.
 func Fatal(err error) bool { return apierrors.IsUnauthorized(err) }
 
+// Lasting tells an answer that the server would repeat from a failure that may
+// pass.
+func Lasting(err error) bool { return Fatal(err) || rejected(err) }
+
 // rejected tells a refusal that the server would repeat from a passing failure.
 func rejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
