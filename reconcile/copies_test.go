@@ -80,6 +80,13 @@ func newCopies(t *testing.T, size int) *copies {
 	}}
 }
 
+// change makes all copies of a kind differ from the one that they were made of.
+func (c *copies) change(resource, from, to string) {
+	list := c.lists[resource]
+	list.item = bytes.ReplaceAll(list.item, []byte(from), []byte(to))
+	c.lists[resource] = list
+}
+
 // client returns the program's own client of the fleet.
 func (c *copies) client(t *testing.T) client.Client {
 	t.Helper()

@@ -55,12 +55,16 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 	if r.Verdict.State == plan.NotDone {
 		l.now.Failed++
 	}
+	before, known := l.reports[key]
+	if known && r.Verdict.Reason == v1.ReasonInterrupted {
+		// What was seen of it before says more.
+		r.Verdict, r.Plan, r.Standing = before.Verdict, before.Plan, before.Standing
+	}
 	delete(l.pending, key)
-	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed {
+	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed || r.Verdict.Reason == v1.ReasonInterrupted {
 		now := time.Now()
 		l.pending[key] = now.Add(interval(r.Plan, now))
 	}
-	before, known := l.reports[key]
 	switch {
 	case known:
 		// What earlier passes of this run did stays said.

@@ -21,7 +21,8 @@ import (
 // pass that writes nothing. It takes Wait and Timeout of the options, not
 // LingerUntil, Manifests, Estimate or Events.
 func Look(ctx context.Context, c client.Reader, o Options) (report.Fleet, error) {
-	r := &runner{options: o, reader: observe.NewReader(c), ledger: newLedger(o.Progress)}
+	p := newPatience()
+	r := &runner{options: o, reader: observe.NewReader(patientReader{c, p}), ledger: newLedger(o.Progress), patience: p}
 	r.visit, r.ledger.all = r.look, true
 	caches := r.fleet
 	if o.Expect != nil {

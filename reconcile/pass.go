@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
@@ -24,8 +25,8 @@ import (
 type source func(ctx context.Context, now time.Time, yield func(observe.Item) bool) error
 
 // pass walks the caches that from yields, Concurrency at a time. Its error ends
-// the run: a list that could not be read, or an identity that is no longer
-// accepted.
+// the run: a list that could not be read, an error that every cache would meet,
+// or the end of ctx.
 func (r *runner) pass(ctx context.Context, from source) error {
 	r.ledger.begin()
 	work := make(chan observe.Item)
@@ -43,11 +44,13 @@ func (r *runner) pass(ctx context.Context, from source) error {
 			}
 		})
 	}
+	cut := false
 	err := from(ctx, time.Now(), func(item observe.Item) bool {
 		select {
 		case work <- item:
 			return true
 		case <-ctx.Done():
+			cut = true
 			return false
 		}
 	})
@@ -55,6 +58,9 @@ func (r *runner) pass(ctx context.Context, from source) error {
 	workers.Wait()
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 		return cause
+	}
+	if err == nil && cut {
+		return ctx.Err()
 	}
 	return err
 }
@@ -90,10 +96,10 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 	for round := 1; ; round++ {
 		err := r.visit(ctx, in, &report)
 		switch {
-		case ctx.Err() != nil:
-			report.Verdict = plan.Verdict{State: plan.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
-			return report, nil
 		case err == nil && !passing(report):
+			return report, nil
+		case ctx.Err() != nil:
+			report.Verdict = interrupted
 			return report, nil
 		case apply.Fatal(err):
 			report.Verdict = unobserved(err)
@@ -112,10 +118,18 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			time.Sleep(time.Duration(round) * time.Duration(100+rand.IntN(200)) * time.Millisecond)
 		}
 		now := in.Now
-		if in, err = r.observe(context.WithoutCancel(ctx), item.Key, now); err != nil {
-			if errors.Is(err, observe.ErrNotFound) {
-				err = errGone
-			}
+		in, err = r.observe(ctx, item.Key, now)
+		switch {
+		case ctx.Err() != nil:
+			report.Verdict = interrupted
+			return report, nil
+		case apply.Fatal(err):
+			report.Verdict = unobserved(err)
+			return report, err
+		case errors.Is(err, observe.ErrNotFound):
+			err = errGone
+			fallthrough
+		case err != nil:
 			report.Verdict = r.unseen(err)
 			return report, nil
 		}
@@ -124,7 +138,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 
 // round plans and applies once, and writes the status.
 func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) error {
-	in, err := r.complete(context.WithoutCancel(ctx), in)
+	in, err := r.complete(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -212,7 +226,7 @@ func passing(report plan.Report) bool {
 	failed := 0
 	for _, o := range report.Outcomes {
 		if o.Result == plan.Failed {
-			if o.Rejected {
+			if o.Rejected || apierrors.IsTooManyRequests(o.Err) { // it was waited for
 				return false
 			}
 			failed++
@@ -220,6 +234,9 @@ func passing(report plan.Report) bool {
 	}
 	return failed > 0
 }
+
+// interrupted is the verdict on a cache in whose middle the run ended.
+var interrupted = plan.Verdict{State: plan.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
 
 // errGone is said of a cache that was there earlier in the run.
 var errGone = errors.New("deleted meanwhile")

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -21,7 +22,8 @@ type Options struct {
 	// Concurrency is the number of caches worked on at the same time (at least 1).
 	Concurrency int
 	// Wait repeats passes over the caches that have not settled until all
-	// have, each either settled or stalled, or Timeout has passed (0: none).
+	// have, each either settled or stalled, or Timeout has passed (0: none),
+	// be it in the middle of a pass.
 	Wait    bool
 	Timeout time.Duration
 	// LingerUntil does the same as Wait until this time without insisting;
@@ -59,11 +61,13 @@ type Progress struct {
 // namespace, one of several, that may not be listed is in the report alone. When
 // ctx ends, caches are left at a step boundary and nothing new is started.
 func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) {
+	p := newPatience()
 	r := &runner{
-		options: o,
-		reader:  observe.NewReader(c),
-		writer:  apply.NewWriter(c, o.Estimate),
-		ledger:  newLedger(o.Progress),
+		options:  o,
+		reader:   observe.NewReader(patientReader{c, p}),
+		writer:   apply.NewWriter(patientClient{c, p}, o.Estimate),
+		ledger:   newLedger(o.Progress),
+		patience: p,
 	}
 	r.visit = r.round
 	caches := r.fleet
@@ -78,13 +82,19 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 	o := r.options
 	waiting, end := waitContext(ctx, o)
 	defer end()
-	err := r.pass(ctx, caches)
+	// Timeout ends a pass as well. Lingering only adds passes.
+	passing := ctx
+	if o.Wait {
+		passing = waiting
+	}
+	defer r.patience.until(passing)()
+	err := r.pass(passing, caches)
 	var unlisted *observe.UnlistedError
 	if errors.As(err, &unlisted) {
 		err = nil // the other namespaces are worth going on for
 	}
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
-		err = r.pass(ctx, r.again(waiting))
+		err = r.pass(passing, r.again(waiting))
 	}
 	f := r.ledger.fleet()
 	if unlisted != nil {
@@ -94,7 +104,11 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 		err = nil // reads that the end of ctx cut short
 	}
 	f.Waited = o.Wait
-	f.TimedOut = o.Wait && !f.Interrupted && err == nil && r.ledger.unsettled() > 0
+	if err != nil && passing.Err() != nil && !apply.Lasting(err) {
+		// Timeout came first, in the middle of a list.
+		f.TimedOut, f.Incomplete, err = true, fmt.Sprintf("--timeout ended the pass before all caches were seen (%v)", err), nil
+	}
+	f.TimedOut = f.TimedOut || o.Wait && !f.Interrupted && err == nil && r.ledger.unsettled() > 0
 	return f, err
 }
 
@@ -103,6 +117,8 @@ type runner struct {
 	reader  *observe.Reader
 	writer  *apply.Writer
 	ledger  *ledger
+	// patience of all requests.
+	patience *patience
 	// visit brings one cache closer to its spec, or only looks at it.
 	visit func(context.Context, plan.Input, *plan.Report) error
 	// warned: it was said that Events cannot be written.

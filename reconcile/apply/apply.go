@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,10 @@ var ErrStale = errors.New("changed since it was observed")
 // ErrBusy says that a controller kept writing an object between our reads and
 // writes: leave it for the next pass.
 var ErrBusy = errors.New("being written by others")
+
+// ErrThrottled says that the API server has too much to do, and had for as long
+// as a run waits for that.
+var ErrThrottled = errors.New("the API server has too much to do, and asked for too long to wait")
 
 // Writer sends steps through a client.
 type Writer struct {
@@ -67,17 +72,18 @@ type Done struct {
 
 // Execute sends the plan's steps in order. A step that fails does not keep
 // back the others, but for the finalizer: without it nothing is made; and in a
-// deletion, where each needs the one before. The error is ErrStale, ErrBusy, the end of ctx (between two steps), an
-// Unauthorized answer, or a read that failed; Done holds what came before it.
+// deletion, where each needs the one before. The error is ErrStale, ErrBusy, the end of ctx (between two steps), one
+// that is Fatal, or a read that failed; Done holds what came before it.
 func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done, error) {
 	done := Done{CacheVersion: in.Cache.ResourceVersion}
 	if len(p.Steps) == 0 {
 		return done, nil
 	}
 	// A step once begun is ended: what ctx ends is the way to the next.
-	request := context.WithoutCancel(ctx)
+	request, end := outlasting(ctx)
+	defer end()
 	if p.Steps[0].Target.Kind != v1.Kind && !in.OnPaper {
-		version, err := w.confirm(request, cmp.Or(in.Stored, in.Cache))
+		version, err := w.confirm(ctx, cmp.Or(in.Stored, in.Cache))
 		if err != nil {
 			return done, err
 		}
@@ -208,7 +214,9 @@ func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent ru
 	answer := &v1.ClusteredCache{}
 	answer.SetNamespace(cache.Namespace)
 	answer.SetName(cache.Name)
-	err = w.client.Status().Patch(context.WithoutCancel(ctx), answer, client.RawPatch(types.ApplyPatchType, raw),
+	ctx, end := outlasting(ctx)
+	defer end()
+	err = w.client.Status().Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, raw),
 		client.FieldOwner(v1.FieldManager), client.ForceOwnership)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		err = ErrStale
@@ -222,8 +230,27 @@ func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent ru
 	return false, fmt.Errorf("writing the status: %w", err)
 }
 
+// maxEnding is how long a write under way goes on after the run was ended: less
+// than the grace that Kubernetes gives a pod, with room for the report.
+const maxEnding = 10 * time.Second
+
+// outlasting is a context for writes that the end of ctx should not cut short.
+// An API server that does not answer, or asks to wait, does not hold up the end
+// for ever: a write without an answer is made good by the next pass.
+func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-request.Done():
+		case <-time.After(maxEnding):
+			cancel()
+		}
+	})
+	return request, func() { stop(); cancel() }
+}
+
 // Fatal tells an error that every other cache would meet as well.
-func Fatal(err error) bool { return apierrors.IsUnauthorized(err) }
+func Fatal(err error) bool { return apierrors.IsUnauthorized(err) || errors.Is(err, ErrThrottled) }
 
 // Lasting tells an answer that the server would repeat from a failure that may
 // pass.

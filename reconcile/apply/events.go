@@ -18,9 +18,11 @@ const maxNote = 1024
 
 // Events writes what happened to a cache as Events, of the time at.
 func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1.MicroTime, events []plan.Event) error {
+	ctx, end := outlasting(ctx)
+	defer end()
 	var errs []error
 	for _, e := range events {
-		err := w.client.Create(context.WithoutCancel(ctx), &eventsv1.Event{
+		err := w.client.Create(ctx, &eventsv1.Event{
 			ObjectMeta:          metav1.ObjectMeta{Namespace: cache.Namespace, GenerateName: cache.Name + "-"},
 			EventTime:           at,
 			ReportingController: v1.GroupVersion.Group + "/" + v1.FieldManager,

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -19,13 +21,16 @@ func NewClient(t *Target, counter *Counter) (client.Client, error) {
 	config.ContentType, config.AcceptContentTypes = "", ""
 	config.WarningHandler = nil
 	config.WarningHandlerWithContext = &warnings{seen: map[string]bool{}}
-	if counter != nil {
-		base, _, err := rest.DefaultServerUrlFor(config)
-		if err != nil {
-			return nil, fmt.Errorf("server address %q: %w", t.Server, err)
-		}
-		config.Wrap(counter.transport(base.Path))
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("server address %q: %w", t.Server, err)
 	}
+	if counter == nil {
+		counter = &Counter{}
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &transport{next: next, counter: counter, prefix: strings.TrimSuffix(base.Path, "/")}
+	})
 	c, err := client.New(config, client.Options{Scheme: Scheme(), Mapper: Mapper()})
 	if err != nil {
 		return nil, fmt.Errorf("connection settings for %s: %w", t.Server, err)

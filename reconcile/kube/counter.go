@@ -32,28 +32,6 @@ func (c *Counter) add(name string) {
 	c.counts[name]++
 }
 
-// transport wraps a transport to a server whose API starts at the path prefix.
-func (c *Counter) transport(prefix string) func(http.RoundTripper) http.RoundTripper {
-	return func(next http.RoundTripper) http.RoundTripper {
-		return &counting{next: next, counter: c, prefix: strings.TrimSuffix(prefix, "/")}
-	}
-}
-
-type counting struct {
-	next    http.RoundTripper
-	counter *Counter
-	prefix  string
-}
-
-// RoundTrip counts r and sends it.
-func (t *counting) RoundTrip(r *http.Request) (*http.Response, error) {
-	t.counter.add(requestName(r, t.prefix))
-	return t.next.RoundTrip(r)
-}
-
-// WrappedRoundTripper lets client-go reach the transport below.
-func (t *counting) WrappedRoundTripper() http.RoundTripper { return t.next }
-
 // requestName is the verb and resource of r; a path that is not of the
 // Kubernetes API is its own resource.
 func requestName(r *http.Request, prefix string) string {

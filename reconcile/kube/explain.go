@@ -31,6 +31,9 @@ func Explain(err error, t *Target) string {
 			t.Server, prefixed(" of ", t.Identity))
 	case apierrors.IsForbidden(err):
 		return explainForbidden(err, t)
+	case apierrors.IsTooManyRequests(err):
+		return fmt.Sprintf("%s has too much to do (429): %v: try again later, lower --concurrency, or give the requests%s more room (kubectl get flowschemas)",
+			t.Server, err, prefixed(" of ", t.Identity))
 	case errors.As(err, &connection):
 		return explainConnection(connection, t)
 	}
