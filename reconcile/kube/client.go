@@ -31,6 +31,7 @@ func NewClient(t *Target, counter *Counter) (client.Client, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &transport{next: next, counter: counter, prefix: strings.TrimSuffix(base.Path, "/")}
 	})
+	renewToken(config)
 	c, err := client.New(config, client.Options{Scheme: Scheme(), Mapper: Mapper()})
 	if err != nil {
 		return nil, fmt.Errorf("connection settings for %s: %w", t.Server, err)
