@@ -20,6 +20,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/plan"
 )
 
 // canary is in everything that nobody may see.
@@ -174,4 +175,32 @@ func (l *listener) events() []string {
 		all = append(all, string(raw))
 	}
 	return all
+}
+
+// A ServiceAccount named in the overlay puts no token into the nodes, and a token
+// asked for there is refused: what runs stays as it is.
+func TestNodesGetNoToken(t *testing.T) {
+	ns := env.Namespace(t)
+	mustCreate(t, &corev1.ServiceAccount{ObjectMeta: meta(ns, "mighty")})
+	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(`{"spec":{"serviceAccountName":"mighty"}}`) })
+	settle(t, ns)
+	node := get(t, ns, "cache-0", &corev1.Pod{})
+	if node.Spec.ServiceAccountName != "mighty" || len(node.Spec.Volumes) > 0 {
+		t.Errorf("ServiceAccount %q, volumes %+v", node.Spec.ServiceAccountName, node.Spec.Volumes)
+	}
+	before := versions(t, ns)["*v1.StatefulSet/cache"]
+	for _, overlay := range []string{
+		`{"spec":{"serviceAccountName":"mighty","automountServiceAccountToken":true}}`,
+		`{"spec":{"serviceAccountName":"mighty","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":{"path":"token"}}]}}]}}`,
+	} {
+		update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(overlay) })
+		f := pass(t, ns)
+		wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonInvalidOverlay)
+		if m := verdict(t, f, "cache").Message; !strings.Contains(m, "nodes get no credentials for the API server") {
+			t.Error(m)
+		}
+	}
+	if after := versions(t, ns)["*v1.StatefulSet/cache"]; after != before || before == "" {
+		t.Errorf("the StatefulSet was written: %q, then %q", before, after)
+	}
 }

@@ -184,8 +184,13 @@ func keepsRestartPolicy(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *
 	}
 }
 
+// clientOfAPIServer signs certificates that are a pod's ServiceAccount to the API
+// server.
+const clientOfAPIServer = "kubernetes.io/kube-apiserver-client-pod"
+
 // keepsTokenOut keeps the pods without credentials for the API server, by
-// whichever way they would come in.
+// whichever way they would come in. Secrets are left to who may read them:
+// Kubernetes lets whoever makes pods mount any of the namespace.
 func keepsTokenOut(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
 	const message = "nodes get no credentials for the API server: leave it out"
 	if automount := merged.Spec.AutomountServiceAccountToken; automount == nil || *automount {
@@ -196,11 +201,18 @@ func keepsTokenOut(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *Overl
 			continue
 		}
 		for i, source := range volume.Projected.Sources {
-			if source.ServiceAccountToken != nil {
-				return &OverlayError{
-					Path:    fmt.Sprintf("spec.volumes[%s].projected.sources[%d].serviceAccountToken", *volume.Name, i),
-					Message: message,
-				}
+			what := ""
+			switch certificate := source.PodCertificate; {
+			case source.ServiceAccountToken != nil:
+				what = "serviceAccountToken"
+			case certificate != nil && certificate.SignerName != nil && *certificate.SignerName == clientOfAPIServer:
+				what = "podCertificate"
+			default:
+				continue
+			}
+			return &OverlayError{
+				Path:    fmt.Sprintf("spec.volumes[%s].projected.sources[%d].%s", *volume.Name, i, what),
+				Message: message,
 			}
 		}
 	}

@@ -69,6 +69,7 @@ var overlayRefusals = map[string]struct{ overlay, path, message string }{
 	"restartPolicy":               {"{spec: {restartPolicy: Always}}", "spec.restartPolicy", "leave it out"},
 	"token mounted":               {"{spec: {automountServiceAccountToken: true}}", "spec.automountServiceAccountToken", "leave it out"},
 	"token projected":             {"{spec: {volumes: [{name: t, projected: {sources: [{configMap: {name: a}}, {serviceAccountToken: {path: t}}]}}]}}", "spec.volumes[t].projected.sources[1].serviceAccountToken", "leave it out"},
+	"certificate projected":       {"{spec: {volumes: [{name: t, projected: {sources: [{podCertificate: {signerName: kubernetes.io/kube-apiserver-client-pod, keyType: ED25519, keyPath: k}}]}}]}}", "spec.volumes[t].projected.sources[0].podCertificate", "leave it out"},
 	"image":                       {"{spec: {containers: [{name: cache, image: other:1}]}}", "spec.containers[cache].image", "spec.version"},
 	"port name taken":             {"{spec: {containers: [{name: cache, ports: [{containerPort: 1, name: cache}]}]}}", "spec.containers[cache].ports", "choose another name"},
 	"port name taken by UDP":      {"{spec: {containers: [{name: cache, ports: [{containerPort: 8080, protocol: UDP, name: cache}]}]}}", "spec.containers[cache].ports", "choose another name"},
