@@ -29,6 +29,7 @@ type ledger struct {
 	reports  map[types.NamespacedName]plan.Report
 	pending  map[types.NamespacedName]time.Time // unsettled -> due
 	now      Progress
+	clock    func() time.Time // that of times in plans
 	onChange func(Progress)
 }
 
@@ -62,8 +63,7 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 	}
 	delete(l.pending, key)
 	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed || r.Verdict.Reason == v1.ReasonInterrupted {
-		now := time.Now()
-		l.pending[key] = now.Add(interval(r.Plan, now))
+		l.pending[key] = time.Now().Add(interval(r.Plan, l.clock()))
 	}
 	switch {
 	case known:

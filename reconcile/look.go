@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,12 +47,12 @@ func (r *runner) look(ctx context.Context, in plan.Input, report *plan.Report) e
 }
 
 // expected yields the caches of the manifests as they are stored.
-func (r *runner) expected(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+func (r *runner) expected(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Expect.Caches {
 		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
 		in, err := plan.Input{}, m.Err
 		if err == nil {
-			in, err = r.reader.One(ctx, key, now)
+			in, err = r.reader.One(ctx, key)
 		}
 		if err != nil && m.Err == nil && !ofThisCache(err) {
 			return err

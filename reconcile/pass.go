@@ -22,7 +22,7 @@ import (
 )
 
 // source yields the caches of a pass.
-type source func(ctx context.Context, now time.Time, yield func(observe.Item) bool) error
+type source func(ctx context.Context, yield func(observe.Item) bool) error
 
 // pass walks the caches that from yields, Concurrency at a time. Its error ends
 // the run: a list that could not be read, an error that every cache would meet,
@@ -45,7 +45,12 @@ func (r *runner) pass(ctx context.Context, from source) error {
 		})
 	}
 	cut := false
-	err := from(ctx, time.Now(), func(item observe.Item) bool {
+	var now time.Time // one for the pass
+	err := from(ctx, func(item observe.Item) bool {
+		if now.IsZero() {
+			now = r.now()
+		}
+		item.Input.Now = now
 		select {
 		case work <- item:
 			return true
@@ -118,7 +123,8 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			time.Sleep(time.Duration(round) * time.Duration(100+rand.IntN(200)) * time.Millisecond)
 		}
 		now := in.Now
-		in, err = r.observe(ctx, item.Key, now)
+		in, err = r.observe(ctx, item.Key)
+		in.Now = now
 		switch {
 		case ctx.Err() != nil:
 			report.Verdict = interrupted
@@ -193,7 +199,7 @@ func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error
 		return in, err
 	}
 	if in.Cache.DeletionTimestamp != nil {
-		in.Now = time.Now() // clients get their time to leave, however long the pass has taken so far
+		in.Now = r.now() // clients get their time to leave, however long the pass has taken so far
 	}
 	if in.Deletion, err = r.reader.Deletion(ctx, in.Cache); err != nil {
 		return in, err

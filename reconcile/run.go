@@ -42,6 +42,9 @@ type Options struct {
 	// Expect, if not nil, takes the place of Scope: the caches in it, whose
 	// stored spec must be that of the manifest. For Look only.
 	Expect *observe.Manifests
+	// Now is the clock of the API server, with whose times caches are judged; nil:
+	// the machine's. It may be off until the first answer has come.
+	Now func() time.Time
 	// Progress, if not nil, is called after every cache and before every wait.
 	// It is never called twice at the same time.
 	Progress func(Progress)
@@ -80,6 +83,10 @@ func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) 
 // run makes a pass over caches, and further ones as the options say.
 func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 	o := r.options
+	if r.now = o.Now; r.now == nil {
+		r.now = time.Now
+	}
+	r.ledger.clock = r.now
 	waiting, end := waitContext(ctx, o)
 	defer end()
 	// Timeout ends a pass as well. Lingering only adds passes.
@@ -117,6 +124,7 @@ type runner struct {
 	reader  *observe.Reader
 	writer  *apply.Writer
 	ledger  *ledger
+	now     func() time.Time
 	// patience of all requests.
 	patience *patience
 	// visit brings one cache closer to its spec, or only looks at it.
@@ -137,8 +145,8 @@ func waitContext(ctx context.Context, o Options) (context.Context, context.Cance
 }
 
 // fleet yields all caches in scope.
-func (r *runner) fleet(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
-	return r.reader.Fleet(ctx, r.options.Scope, now, yield)
+func (r *runner) fleet(ctx context.Context, yield func(observe.Item) bool) error {
+	return r.reader.Fleet(ctx, r.options.Scope, yield)
 }
 
 // again yields the caches that the last passes left unsettled and that are due,
@@ -147,9 +155,9 @@ func (r *runner) fleet(ctx context.Context, now time.Time, yield func(observe.It
 // a server in trouble is not asked in a loop. The next look begins with the
 // others, so that one cache which cannot be read does not hide them.
 func (r *runner) again(waiting context.Context) source {
-	return func(_ context.Context, now time.Time, yield func(observe.Item) bool) error {
-		for _, key := range r.ledger.due(now) {
-			in, err := r.reader.One(waiting, key, now)
+	return func(_ context.Context, yield func(observe.Item) bool) error {
+		for _, key := range r.ledger.due(time.Now()) {
+			in, err := r.reader.One(waiting, key)
 			failed := err != nil && !ofThisCache(err)
 			switch {
 			case waiting.Err() != nil:

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,12 +13,12 @@ import (
 )
 
 // supposed yields the caches of the manifests as they would be stored.
-func (r *runner) supposed(ctx context.Context, now time.Time, yield func(observe.Item) bool) error {
+func (r *runner) supposed(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Manifests.Caches {
 		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
 		in, err := plan.Input{}, m.Err
 		for try := 1; err == nil; try++ {
-			in, err = r.suppose(ctx, key, now)
+			in, err = r.suppose(ctx, key)
 			if !errors.Is(err, apply.ErrStale) || try == maxRounds {
 				break
 			}
@@ -36,8 +35,8 @@ func (r *runner) supposed(ctx context.Context, now time.Time, yield func(observe
 }
 
 // suppose observes a cache and puts the manifest in its place.
-func (r *runner) suppose(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
-	in, err := r.reader.One(ctx, key, now)
+func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
+	in, err := r.reader.One(ctx, key)
 	stored := in.Cache
 	if errors.Is(err, observe.ErrNotFound) {
 		stored = nil
@@ -50,7 +49,7 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName, now time
 	if err != nil {
 		return plan.Input{}, err
 	}
-	in.Now, in.Cache, in.Stored = now, supposed.Cache, stored
+	in.Cache, in.Stored = supposed.Cache, stored
 	in.OnPaper, in.NoNamespace = stored == nil, supposed.NoNamespace
 	in.Edit = &plan.Edit{New: stored == nil, Estimate: supposed.Estimate}
 	if supposed.NoNamespace && r.options.Manifests.Namespaces[key.Namespace] {
@@ -88,9 +87,9 @@ func (r *runner) config(ctx context.Context, in plan.Input) (plan.Config, error)
 }
 
 // observe observes one cache anew, the way it was observed first.
-func (r *runner) observe(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
+func (r *runner) observe(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
 	if r.options.Manifests != nil {
-		return r.suppose(ctx, key, now)
+		return r.suppose(ctx, key)
 	}
-	return r.reader.One(ctx, key, now)
+	return r.reader.One(ctx, key)
 }

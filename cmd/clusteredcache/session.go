@@ -45,7 +45,7 @@ func newSession(flags *passFlags, p process) (*session, error) {
 func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
 	h := startHeartbeat(s.console)
 	defer h.stop()
-	o.Progress = h.update
+	o.Progress, o.Now = h.update, s.target.Clock.Now
 	told := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		s.console.say("Stopping at the next step boundary; a second signal stops at once.")

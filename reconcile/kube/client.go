@@ -29,7 +29,7 @@ func NewClient(t *Target, counter *Counter) (client.Client, error) {
 		counter = &Counter{}
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &transport{next: next, counter: counter, prefix: strings.TrimSuffix(base.Path, "/")}
+		return &transport{next: next, counter: counter, clock: t.Clock, prefix: strings.TrimSuffix(base.Path, "/")}
 	})
 	renewToken(config)
 	c, err := client.New(config, client.Options{Scheme: Scheme(), Mapper: Mapper()})

@@ -158,6 +158,7 @@ func finish(config *rest.Config, o *clientcmd.ConfigOverrides, t Target) *Target
 		config.BearerToken, config.BearerTokenFile = o.AuthInfo.Token, ""
 	}
 	t.Config = config
+	t.Clock = &Clock{}
 	t.Server = withoutPassword(config.Host)
 	t.Identity = identity(t.Identity, o, config)
 	return &t

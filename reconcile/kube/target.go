@@ -22,6 +22,8 @@ type Target struct {
 	Identity string
 	// Namespace is the one of the context, or the pod's own.
 	Namespace string
+	// Clock is the cluster's; nil: nobody asks for the time.
+	Clock *Clock
 	// InCluster: the settings come from the pod that we run in.
 	InCluster bool
 }

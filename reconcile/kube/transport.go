@@ -15,14 +15,19 @@ import (
 type transport struct {
 	next    http.RoundTripper
 	counter *Counter
+	clock   *Clock
 	// prefix of the paths of the API, without a slash at its end.
 	prefix string
 }
 
-// RoundTrip counts r and sends it.
+// RoundTrip counts r, sends it, and hears the server's time.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.counter.add(requestName(r, t.prefix))
+	sent := t.clock.machine()
 	answer, err := t.next.RoundTrip(r)
+	if err == nil {
+		t.clock.hear(sent, answer)
+	}
 	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
 		tellAtOnce(answer, r)
 	}

@@ -73,7 +73,8 @@ func wantAllMet(t *testing.T, c client.Reader) {
 	var met []string
 	var fleet report.Fleet
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	err := observe.NewReader(c).Fleet(t.Context(), observe.Scope{}, now, func(item observe.Item) bool {
+	err := observe.NewReader(c).Fleet(t.Context(), observe.Scope{}, func(item observe.Item) bool {
+		item.Input.Now = now
 		met = append(met, item.Key.Name)
 		if item.Err != nil {
 			if !errors.Is(item.Err, observe.ErrUndecodable) || item.Key.Name != "b" {

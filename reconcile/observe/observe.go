@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +44,8 @@ func (e *UnlistedError) Error() string {
 	return fmt.Sprintf("namespaces that may not be listed: %s (%v)", strings.Join(names, ", "), e.Namespaces[names[0]])
 }
 
-// Item is one cache as observed, or what kept it from being observed.
+// Item is one cache as observed, or what kept it from being observed. The time
+// is not in it: that is the run's.
 type Item struct {
 	Key   types.NamespacedName
 	Input plan.Input
@@ -65,9 +65,9 @@ func NewReader(c client.Reader) *Reader { return &Reader{client: c} }
 // observed is an Item with an error. The returned error means that a list
 // could not be read: then caches are missing. Of several namespaces, one that
 // may not be listed does not keep the others from it: an UnlistedError.
-func (r *Reader) Fleet(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {
+func (r *Reader) Fleet(ctx context.Context, scope Scope, yield func(Item) bool) error {
 	if len(scope.Names) > 0 {
-		return r.named(ctx, scope, now, yield)
+		return r.named(ctx, scope, yield)
 	}
 	namespaces := slices.Clone(scope.Namespaces)
 	if len(namespaces) == 0 {
@@ -77,7 +77,7 @@ func (r *Reader) Fleet(ctx context.Context, scope Scope, now time.Time, yield fu
 	namespaces = slices.Compact(namespaces)
 	refused := map[string]error{}
 	for _, ns := range namespaces {
-		more, err := r.join(ctx, ns, scope, func(i Item) bool { i.Input.Now = now; return yield(i) })
+		more, err := r.join(ctx, ns, scope, yield)
 		switch {
 		case apierrors.IsForbidden(err):
 			refused[ns] = err
@@ -100,10 +100,10 @@ func unlisted(refused map[string]error) error {
 	return &UnlistedError{refused}
 }
 
-func (r *Reader) named(ctx context.Context, scope Scope, now time.Time, yield func(Item) bool) error {
+func (r *Reader) named(ctx context.Context, scope Scope, yield func(Item) bool) error {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(scope.Names))) {
 		key := types.NamespacedName{Namespace: scope.Namespaces[0], Name: name}
-		in, err := r.One(ctx, key, now)
+		in, err := r.One(ctx, key)
 		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUndecodable) {
 			return err // it speaks of the API server, not of this one cache
 		}
@@ -236,7 +236,7 @@ func decode(u *unstructured.Unstructured) Item {
 
 // One observes a single cache by name, with whatever has the names of its
 // children, our labels or not. ErrNotFound: there is no such cache.
-func (r *Reader) One(ctx context.Context, key types.NamespacedName, now time.Time) (plan.Input, error) {
+func (r *Reader) One(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
 	if err := r.client.Get(ctx, key, u); err != nil {
@@ -249,7 +249,7 @@ func (r *Reader) One(ctx context.Context, key types.NamespacedName, now time.Tim
 	if item.Err != nil {
 		return plan.Input{}, item.Err
 	}
-	in := plan.Input{Cache: item.Input.Cache, Now: now}
+	in := plan.Input{Cache: item.Input.Cache}
 	var err error
 	in.Live, err = r.Live(ctx, key)
 	return in, err

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,6 +51,9 @@ type Fault struct {
 	Change func(contentType string, body []byte) []byte
 	// Cut breaks the connection in the middle of the answer's body.
 	Cut bool
+	// Ahead is added to the answer's Date: the server's clock, as the program
+	// hears it.
+	Ahead time.Duration
 }
 
 // Proxy is one way to the API server.
@@ -141,6 +145,9 @@ func (f Fault) modify(r *http.Response) error {
 	}
 	if f.Drop {
 		panic(http.ErrAbortHandler)
+	}
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil && f.Ahead != 0 {
+		r.Header.Set("Date", date.Add(f.Ahead).UTC().Format(http.TimeFormat))
 	}
 	if f.Change == nil && !f.Cut {
 		return nil
