@@ -62,8 +62,8 @@ func blows() []blow {
 }
 
 // passing: a list that cannot be read ends the pass; what concerns the cache is
-// its failure, or gone at the next try; an Event is a service. While waiting
-// the caches are read one by one: that is their list.
+// its failure, or gone at the next try; an Event is a service. While waiting, a
+// refused read ends the run, and any other is tried again.
 func passing(request string, exit int) bool {
 	switch {
 	case exit == 0:

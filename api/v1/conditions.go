@@ -97,7 +97,7 @@ const (
 	ReasonNotFound = "NotFound"
 	// ReasonUndecodable: the stored cache is not of a form that this version knows.
 	ReasonUndecodable = "Undecodable"
-	// ReasonInterrupted: a signal ended the pass before the cache was done.
+	// ReasonInterrupted: a signal or --timeout ended the pass before the cache was done.
 	ReasonInterrupted = "Interrupted"
 	// ReasonPanic: a fault in this program; other caches are not affected.
 	ReasonPanic = "Panic"

@@ -175,7 +175,7 @@ func newReconcileFlags() *reconcileFlags {
 	o.bindScope()
 	fs := o.own
 	fs.BoolVar(&o.wait, "wait", false, "Repeat passes until every cache has settled or is stalled")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up waiting after this long; 0: never (with --wait)")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up after this long, in the middle of a pass too; 0: never (with --wait)")
 	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
 	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")

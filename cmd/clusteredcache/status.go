@@ -34,7 +34,7 @@ func newStatusFlags() *statusFlags {
 	fs := o.own
 	fs.StringArrayVarP(&o.files, "filename", "f", nil, "The ClusteredCaches in `FILE`, whose stored spec must be the file's: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
 	fs.BoolVar(&o.wait, "wait", false, "Look again until every cache has settled or is stalled")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up waiting after this long; 0: never (with --wait)")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up after this long; 0: never (with --wait)")
 	o.bindRest("Show each node, what is held and the number of requests")
 	return o
 }
