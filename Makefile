@@ -101,6 +101,11 @@ lint: golangci-lint ## Run the linters that .golangci.yml names
 	cd testdata/controlplane && "$(TOOLS)/golangci-lint" run ./up
 	cd testdata/bench && "$(TOOLS)/golangci-lint" run
 
+# Not part of verify: its answer changes with the database, not with the code.
+.PHONY: vuln
+vuln: govulncheck ## Look for known vulnerabilities in what the program calls (asks vuln.go.dev)
+	"$(TOOLS)/govulncheck" ./cmd/...
+
 ##@ Change
 
 .PHONY: generate
@@ -186,3 +191,7 @@ controller-gen:
 .PHONY: golangci-lint
 golangci-lint:
 	@$(call tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+.PHONY: govulncheck
+govulncheck:
+	@$(call tool,golang.org/x/vuln/cmd/govulncheck)
