@@ -111,10 +111,10 @@ type matrix struct {
 // undisturbed makes the norm of a story.
 func (m *matrix) undisturbed(t *testing.T, s story) {
 	r := m.run(t, point{story: s})
-	if want := map[bool]int{true: 3}[s.converged != nil]; r.exit != want {
+	if r.exit != 0 {
 		t.Fatalf("exit status %d without a fault:\n%s", r.exit, r.output)
 	}
-	s.end(t, r.ns)
+	settle(t, r.ns)
 	n := norm{exit: r.exit, state: map[string]string{}}
 	// Until the controllers have come to rest.
 	for rest := 0; rest < 3; time.Sleep(500 * time.Millisecond) {
@@ -145,7 +145,7 @@ func (m *matrix) try(t *testing.T, p point) {
 	if r.exit == 0 {
 		wantDone(t, p.story, r)
 	}
-	p.story.end(t, r.ns)
+	settle(t, r.ns)
 	select {
 	case <-r.arrived:
 	case <-time.After(time.Minute):
@@ -154,7 +154,7 @@ func (m *matrix) try(t *testing.T, p point) {
 	if p.fault.name == late {
 		// It may have come after the last of those passes: an old status over a
 		// newer one is for the next to mend.
-		p.story.end(t, r.ns)
+		settle(t, r.ns)
 	}
 	var d string
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {

@@ -108,7 +108,7 @@ func otherSelector(_ Input, c child) (Hold, bool) {
 		return Hold{}, false
 	}
 	return Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
-		Message: fmt.Sprintf("%s: spec.selector is %s and would have to be %s, which cannot be changed: delete the StatefulSet to let the next pass create it",
+		Message: fmt.Sprintf("%s: spec.selector is %s and would have to be %s, which cannot be changed: name the cache otherwise, or delete the StatefulSet, with all its nodes and their keys, to let the next pass create it",
 			c.ref, compact(live.Spec.Selector), compact(want.Spec.Selector))}, true
 }
 
@@ -123,10 +123,9 @@ func keepImmutable(c child) []Hold {
 			held = append(held, Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
 			spec.ServiceName = &live.Spec.ServiceName
 		}
-		if *spec.PodManagementPolicy != live.Spec.PodManagementPolicy {
-			held = append(held, Change{Path: "spec.podManagementPolicy", From: string(live.Spec.PodManagementPolicy), To: string(*spec.PodManagementPolicy)})
-			spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
-		}
+		// One that was adopted may be OrderedReady. Nobody asked for the other:
+		// its nodes come one after the other, and unstick frees its rollouts.
+		spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
 		if !contentEqual(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
 			held = append(held, Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
 			spec.VolumeClaimTemplates = claimTemplates(live)
@@ -138,11 +137,15 @@ func keepImmutable(c child) []Hold {
 			spec.ClusterIP = &live.Spec.ClusterIP
 		}
 	}
+	cost := ""
+	if c.ref.Kind == "StatefulSet" {
+		cost = ", around the nodes that there are (those with another template restart one by one)"
+	}
 	holds := make([]Hold, 0, len(held))
 	for _, h := range held {
 		holds = append(holds, Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
-			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew: %s",
-				c.ref, h.Path, h.From, h.To, deleteCommand(c.ref))})
+			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew%s: %s",
+				c.ref, h.Path, h.From, h.To, cost, deleteCommand(c.ref))})
 	}
 	return holds
 }
