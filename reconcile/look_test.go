@@ -124,6 +124,17 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
 }
 
+// What others have made under the name of a child has not our label, and is
+// found all the same, as a pass would find it.
+func TestLookFindsWhatTheListsDoNotShow(t *testing.T) {
+	readers(t)
+	ns := env.Namespace(t)
+	mustCreate(t, service(ns, "cache"))
+	create(t, ns, "cache")
+	wantVerdict(t, pass(t, ns), "cache", plan.Stalled, v1.ReasonNameConflict)
+	wantVerdict(t, look(t, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}}), "cache", plan.Stalled, v1.ReasonNameConflict)
+}
+
 // Pods are read once a pass, and only while there is something to learn from
 // them.
 func TestPodsAreReadForUnsettledCachesOnly(t *testing.T) {
