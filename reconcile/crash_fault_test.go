@@ -114,6 +114,7 @@ type hitRun struct {
 	wrong      []string
 	terminated time.Time
 	afterwards []string // writes begun after SIGTERM
+	deleted    string   // path of the last write, if that was a delete
 }
 
 // run makes the story happen and runs the program on it; without a fault if the
@@ -187,7 +188,12 @@ func (r *hitRun) note(request *http.Request) {
 	if !ours.MatchString(line) || !strings.Contains(line, "/"+r.ns+"/") {
 		r.wrong = append(r.wrong, line)
 	}
-	if !r.terminated.IsZero() && !isEvent(line) {
+	// A StatefulSet that was deleted to be made anew is: that is one step.
+	ends := request.Method == http.MethodPatch && request.URL.Path == r.deleted
+	if r.deleted = ""; request.Method == http.MethodDelete {
+		r.deleted = request.URL.Path
+	}
+	if !r.terminated.IsZero() && !isEvent(line) && !ends {
 		r.afterwards = append(r.afterwards, line)
 	}
 }
