@@ -166,6 +166,29 @@ func TestAdoptedStatefulSetKeepsWhatCannotChange(t *testing.T) {
 	}
 }
 
+// Clients of a Service that is taken over keep the nodes that it finds until
+// there are others.
+func TestAdoptedServiceWaitsForNodes(t *testing.T) {
+	ns := env.Namespace(t)
+	theirs := service(ns, "cache")
+	theirs.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
+	mustCreate(t, theirs)
+	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
+	testenv.Eventually(t, "no node comes up", func() bool {
+		pass(t, ns)
+		return strings.Contains(message(t, ns), "ImagePullBackOff")
+	})
+	wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonWaitingForNodes)
+	if s := get(t, ns, "cache", &corev1.Service{}); s.Spec.Selector["app"] != "theirs" || len(s.OwnerReferences) > 0 {
+		t.Errorf("taken over without a node: %+v", s)
+	}
+	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.38" })
+	settle(t, ns)
+	if s := get(t, ns, "cache", &corev1.Service{}); s.Spec.Selector["app"] != "" || len(s.OwnerReferences) != 1 {
+		t.Errorf("not taken over: %+v", s)
+	}
+}
+
 // The disruption budget follows the size in the same pass (input A22; at one
 // node the design has none).
 func TestDisruptionBudgetFollowsTheSize(t *testing.T) {

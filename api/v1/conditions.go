@@ -53,6 +53,8 @@ const (
 	// ReasonChildTerminating: a child of a former cache of this name is still
 	// being deleted.
 	ReasonChildTerminating = "ChildTerminating"
+	// ReasonWaitingForNodes: a Service is taken over when a node is ready.
+	ReasonWaitingForNodes = "WaitingForNodes"
 	// ReasonNamespaceTerminating: the namespace is being deleted, and the cache
 	// with it.
 	ReasonNamespaceTerminating = "NamespaceTerminating"

@@ -3,8 +3,11 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/resources"
@@ -24,6 +27,7 @@ var childGates = []func(Input, child) (Hold, bool){
 	configMapMissing,
 	invalidOverlay,
 	otherSelector,
+	clientsWithoutNodes,
 }
 
 func suspended(in Input) (Hold, bool) {
@@ -104,4 +108,36 @@ func invalidOverlay(_ Input, c child) (Hold, bool) {
 	}
 	return Hold{Gate: "overlay", Target: c.ref, Class: Blocked, Reason: v1.ReasonInvalidOverlay,
 		Message: overlay.Error()}, true
+}
+
+// clientsWithoutNodes: a client Service that is taken over would lead its
+// clients from the nodes that it finds now to nobody, until the cache has nodes.
+// One that a former cache left is taken at once: the garbage collector would
+// not wait.
+func clientsWithoutNodes(in Input, c child) (Hold, bool) {
+	live, ok := c.live.(*corev1.Service)
+	if !ok || live.Name != in.Cache.Name || metav1.GetControllerOf(live) != nil {
+		return Hold{}, false
+	}
+	selector := c.intent.(*accorev1.ServiceApplyConfiguration).Spec.Selector
+	if maps.Equal(selector, live.Spec.Selector) || readyNodesWith(selector, in) {
+		return Hold{}, false
+	}
+	return Hold{Gate: "clients", Target: c.ref, Class: Waiting, Reason: v1.ReasonWaitingForNodes,
+		Message: fmt.Sprintf("%s is taken over when the cache has a ready node: until then its clients keep the nodes that it finds now", c.ref)}, true
+}
+
+// readyNodesWith tells whether a node of the cache, or of a StatefulSet that it
+// takes over, is ready and has these labels.
+func readyNodesWith(labels map[string]string, in Input) bool {
+	sts := in.Live.StatefulSet
+	if sts == nil || foreign(in, sts) || sts.Status.ReadyReplicas == 0 {
+		return false
+	}
+	for key, value := range labels {
+		if sts.Spec.Template.Labels[key] != value {
+			return false
+		}
+	}
+	return true
 }
