@@ -20,7 +20,6 @@ import (
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // eventsOf are the Events of the caches in a namespace, "Type Reason: note", in
@@ -121,40 +120,6 @@ func TestWithoutTheRightToWriteEvents(t *testing.T) {
 			t.Errorf("%s is not done", name)
 		}
 	}
-}
-
-// The shipped rights are enough for all that a pass does: making, healing,
-// growing and letting go of a cache.
-func TestShippedRights(t *testing.T) {
-	ns := env.Namespace(t)
-	c := as(t, "shipped", shippedRole(t))
-	storageSystem(t, ns, func(string) bool { return true })
-	cache := create(t, ns, "cache", withStorage("1Gi", class(t, ns, "fast", true)))
-	settled := func(version string) {
-		t.Helper()
-		testenv.Eventually(t, version+" runs", func() bool {
-			f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Events: true})
-			if v := reportOf(f, "cache").Verdict; v.State == plan.NotDone {
-				t.Fatalf("%+v", v)
-			}
-			s := get(t, ns, "cache", &v1.ClusteredCache{})
-			return condition(s, v1.ConditionAvailable).Reason == v1.ReasonReady && s.Status.CurrentVersion == version
-		})
-	}
-	settled("1.6.38")
-	bound(t, ns, 3)
-	update(t, cache, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
-	testenv.Eventually(t, "it has grown", func() bool { settled("1.6.38"); return templateSize(t, ns) == "2Gi" })
-	if events := eventsOf(t, ns); count(events, "Normal VolumeGrowing: claim data-cache-0 grows from 1Gi to 2Gi") != 1 || count(events, "Normal StatefulSetReplaced: ") != 1 {
-		t.Errorf("events: %q", events)
-	}
-	update(t, cache, func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
-	settled("1.6.38")
-	if err := env.Client.Delete(t.Context(), cache); err != nil {
-		t.Fatal(err)
-	}
-	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Events: true})
-	gone(t, ns, "cache", &v1.ClusteredCache{})
 }
 
 // as is the client of a user who has a role, and nothing else.

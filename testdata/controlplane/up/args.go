@@ -24,7 +24,7 @@ func etcdArgs() []string {
 
 // apiServerArgs adds to the default admission plugins. Those include
 // ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
-func apiServerArgs(port int, serviceAccounts bool, morePlugins string) []string {
+func apiServerArgs(port int, o options) []string {
 	args := []string{
 		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1",
@@ -32,7 +32,6 @@ func apiServerArgs(port int, serviceAccounts bool, morePlugins string) []string 
 		"--endpoint-reconciler-type=none",
 		"--secure-port=" + strconv.Itoa(port),
 		"--cert-dir=" + certDir,
-		"--authorization-mode=RBAC",
 		"--token-auth-file=" + tokenFile,
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + serviceAccountKey,
@@ -42,14 +41,18 @@ func apiServerArgs(port int, serviceAccounts bool, morePlugins string) []string 
 		"--max-mutating-requests-inflight=500",
 		"--profiling=false",
 	}
-	if !serviceAccounts {
+	if !o.controllerManager {
 		// Nobody makes them, and without them the plugin lets no pod through.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
-	if morePlugins != "" {
-		args = append(args, "--enable-admission-plugins="+morePlugins)
+	if o.admissionPlugins != "" {
+		args = append(args, "--enable-admission-plugins="+o.admissionPlugins)
 	}
-	return args
+	if o.authorizer == "" {
+		return append(args, "--authorization-mode=RBAC")
+	}
+	return append(args, "--authorization-mode=Webhook,RBAC",
+		"--authorization-webhook-config-file="+o.authorizer, "--authorization-webhook-version=v1")
 }
 
 func controllerManagerArgs(controllers string) []string {

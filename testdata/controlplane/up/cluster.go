@@ -116,7 +116,7 @@ func (c *cluster) startAPIServer(ctx context.Context) error {
 		if err := writeKubeconfig(c.dir, c.token, port); err != nil {
 			return err
 		}
-		if err := c.launch("kube-apiserver", apiServerArgs(port, c.controllerManager, c.admissionPlugins)...); err != nil {
+		if err := c.launch("kube-apiserver", apiServerArgs(port, c.options)...); err != nil {
 			return err
 		}
 		err = c.waitFor(ctx, "the API server", c.apiServerReady)

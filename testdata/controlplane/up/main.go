@@ -45,6 +45,7 @@ type options struct {
 	controllers       string
 	crds              string
 	admissionPlugins  string
+	authorizer        string
 	controllerManager bool
 	scheduler         bool
 	podDelay          time.Duration
@@ -71,6 +72,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.controllers, "controllers", strings.Join(defaultControllers, ","), "controllers to run, as kube-controller-manager takes them")
 	f.StringVar(&o.crds, "crds", "", "file or directory of CustomResourceDefinitions to apply before the controllers start")
 	f.StringVar(&o.admissionPlugins, "admission-plugins", "", "admission plugins to enable besides the default ones, as kube-apiserver takes them")
+	f.StringVar(&o.authorizer, "authorizer", "", "kubeconfig of a webhook that the API server asks about rights before it goes by RBAC")
 	f.BoolVar(&o.controllerManager, "controller-manager", true, "run the controllers and mark pods; false: only etcd and the API server")
 	f.BoolVar(&o.scheduler, "scheduler", false, "run kube-scheduler too; there are no nodes but those you create")
 	f.DurationVar(&o.podDelay, "pod-delay", 200*time.Millisecond, "time between seeing a pod and marking it")
@@ -83,7 +85,7 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("usage: up --assets DIR --dir STATE [FLAG...], see up -help")
 	}
 	// Absolute, because children run in --dir and the kubeconfig is read from anywhere.
-	for _, path := range []*string{&o.assets, &o.dir, &o.crds} {
+	for _, path := range []*string{&o.assets, &o.dir, &o.crds, &o.authorizer} {
 		if *path == "" {
 			continue
 		}
