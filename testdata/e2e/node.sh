@@ -19,18 +19,18 @@ say() {
 start() {
 	name=$1
 	shift
-	"$@" >"$log/$name.log" 2>&1 9>&- &
+	"$@" >"$log/$name.log" 2>&1 &
 }
 
-# wait_for polls a command for a minute.
+# wait_for polls a command for three minutes.
 wait_for() {
 	what=$1
 	shift
-	for try in $(seq 300); do
+	for try in $(seq 900); do
 		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.2
 	done
-	say "$what is not ready after a minute; the end of the logs:"
+	say "$what is not ready after three minutes; the end of the logs:"
 	tail -n 5 "$log"/*.log >&2
 	exit 1
 }

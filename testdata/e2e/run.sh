@@ -1,14 +1,19 @@
 #!/bin/sh
 # Runs the shipped CronJob, our image and real memcached on a real node: kubelet,
 # containerd, CNI and CoreDNS, on this machine, in namespaces of their own. Needs
-# root, Debian and cgroup v1; Go and Debian packages are fetched. The packages are
-# unpacked into a cache, not installed: no service is started, no file of the
-# system changes. Everything ends with this process, also when it is killed.
+# root, Debian 12 and cgroup v1; Go and Debian packages are fetched. The packages
+# are unpacked into a cache, not installed: no service is started, no file of the
+# system changes. Everything ends with this process, also when it is killed; what
+# is left then, the next run removes.
+#
+#   run.sh            run the test
+#   run.sh --why-not  print why the test cannot run here, if so; fetch the packages
 set -eu
 cd "$(dirname "$0")/../.."
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/clusteredcache
 packages="containerd runc containernetworking-plugins nftables memcached"
+debian=$cache/debian-$(echo "$packages" | sha256sum | cut -c 1-12)
 state=/var/tmp/clusteredcache-e2e
 mountpoints="/var/lib/kubelet /tmp/hostpath_pv" # empty, for file systems of the node's own
 group=clusteredcache-e2e
@@ -20,23 +25,38 @@ say() {
 # impossible prints why the test cannot run here; nothing if it can.
 impossible() {
 	[ "$(id -u)" = 0 ] || { echo "it needs root"; return; }
-	for program in apt-get dpkg-deb unshare setpriv flock ip ldd; do
+	grep -q '^VERSION_CODENAME=bookworm' /etc/os-release 2>/dev/null || { echo "it needs Debian 12"; return; }
+	for program in apt-get dpkg-deb unshare setpriv flock ip ldd openssl; do
 		command -v "$program" >/dev/null || { echo "it needs $program"; return; }
 	done
+	for program in kubelet kube-proxy kube-scheduler; do
+		[ -z "${KUBEBUILDER_ASSETS:-}" ] || [ -x "$KUBEBUILDER_ASSETS/$program" ] || { echo "KUBEBUILDER_ASSETS has no $program"; return; }
+	done
 	[ -d /sys/fs/cgroup/memory ] || { echo "it needs the hierarchies of cgroup v1"; return; }
-	unshare --net --mount --pid --fork --propagation private true 2>/dev/null || echo "it may not make namespaces"
+	mkdir "/sys/fs/cgroup/memory/$group-$$" 2>/dev/null || { echo "it may not make control groups"; return; }
+	rmdir "/sys/fs/cgroup/memory/$group-$$"
+	unshare --net --mount --pid --fork --propagation private true 2>/dev/null || { echo "it may not make namespaces"; return; }
+	lock
+	part "$debian" fetch_packages || echo "it needs packages of Debian, which cannot be fetched"
+}
+
+# lock waits until no other run has the lock. All processes of a run have it, so
+# those of a killed one have ended too.
+lock() {
+	exec 9>"$state.lock"
+	flock -n 9 || { say "waiting for another run, or for the end of a killed one" && flock -w 900 9; } ||
+		{ say "another run holds $state.lock"; exit 1; }
 }
 
 # fetch_packages unpacks what a node needs of Debian into directory $1.
 fetch_packages() {
 	say "fetching $packages"
-	mkdir -p "$1/archives/partial"
-	apt-get update -qq
+	mkdir -p "$1/archives/partial" && apt-get update -qq >&2 || return
 	# shellcheck disable=SC2086
 	apt-get install -qq --reinstall --download-only --no-install-recommends \
-		-o APT::Sandbox::User=root -o Dir::Cache::archives="$1/archives" $packages >/dev/null
+		-o APT::Sandbox::User=root -o Dir::Cache::archives="$1/archives" $packages >&2 || return
 	for archive in "$1"/archives/*.deb; do
-		dpkg-deb -x "$archive" "$1"
+		dpkg-deb -x "$archive" "$1" || return
 	done
 	rm -r "$1/archives"
 }
@@ -51,15 +71,13 @@ build_coredns() {
 part() {
 	[ ! -d "$1" ] || return 0
 	rm -rf "$1.tmp"
-	mkdir -p "$1.tmp"
-	"$2" "$1.tmp"
-	mv "$1.tmp" "$1"
+	mkdir -p "$1.tmp" && "$2" "$1.tmp" && mv "$1.tmp" "$1"
 }
 
 # remove_groups removes the control groups of an earlier run. They outlive the
 # processes in them, for which there may still be some time to wait.
 remove_groups() {
-	for try in 1 2 3 4 5 6 7 8 9 10; do
+	for try in $(seq 60); do
 		find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} \; 2>/dev/null || true
 		[ -n "$(find /sys/fs/cgroup -maxdepth 2 -type d -name "$group")" ] || return 0
 		sleep 0.5
@@ -88,11 +106,13 @@ build_images() {
 }
 
 reason=$(impossible)
+if [ "${1:-}" = --why-not ]; then
+	echo "$reason"
+	exit
+fi
 [ -z "$reason" ] || { say "cannot run here: $reason"; exit 1; }
+lock
 
-mkdir -p "$cache"
-exec 9>"$state.lock"
-flock -w 60 9 || { say "another run holds $state.lock"; exit 1; }
 finish() {
 	status=$?
 	trap - EXIT HUP INT TERM
@@ -106,7 +126,7 @@ finish() {
 remove_groups
 rm -rf "$state"
 # shellcheck disable=SC2086
-mkdir -p "$state/bin" "$state/log" $mountpoints
+mkdir -p "$state/bin" "$state/log" "$state/tmp" $mountpoints
 trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
@@ -114,20 +134,17 @@ trap 'exit 143' TERM
 
 assets=$(testdata/controlplane/build.sh)
 coredns=$cache/coredns-$(cat testdata/e2e/coredns/* | sha256sum | cut -c 1-12)
-debian=$cache/debian-$(echo "$packages" "$(cat /etc/debian_version)" | sha256sum | cut -c 1-12)
 part "$coredns" build_coredns
-part "$debian" fetch_packages
 
-say "building the program, its test and images"
+say "building the program and images"
 export CGO_ENABLED=0
 go build -buildvcs=false -trimpath -o "$state/bin/clusteredcache" ./cmd/clusteredcache
 go build -buildvcs=false -o "$state/bin/tool" ./testdata/e2e/tool
-go test -c -o "$state/bin/e2e.test" ./testdata/e2e
 ln -s clusteredcache "$state/bin/kubectl-clusteredcache"
 build_images
 
-# Nothing below has a network but its own.
-export E2E_STATE="$state" E2E_ASSETS="$assets" E2E_DEBIAN="$debian" E2E_COREDNS="$coredns/coredns" E2E_GROUP="/$group"
+# The test has no network but its own. It is built before it enters that.
+export E2E_STATE="$state" E2E_ASSETS="$assets" E2E_DEBIAN="$debian" E2E_COREDNS="$coredns/coredns" E2E_GROUP="/$group" GOTMPDIR="$state/tmp"
+isolated="setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private"
 setpriv --pdeathsig KILL \
-	unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private \
-	testdata/e2e/node.sh "$state/bin/e2e.test" -test.v -test.failfast -test.timeout 15m
+	go test -count=1 -v -failfast -timeout 25m -exec "$isolated ./node.sh" ./testdata/e2e

@@ -48,7 +48,7 @@ func connect() error {
 		return errors.New("run this with testdata/e2e/run.sh")
 	}
 	var err error
-	if root, err = os.Getwd(); err != nil { // run.sh stays there
+	if root, err = filepath.Abs(filepath.Join("..", "..")); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
