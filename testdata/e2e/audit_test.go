@@ -12,14 +12,14 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// unseen are the rights that no request shows, and what needs them.
+// unseen are the rights that the audit of this run cannot show, and what needs
+// them. TestRights in package reconcile shows them too.
 var unseen = map[string]string{
 	// OwnerReferencesPermissionEnforcement, which this API server runs, asks for
 	// it when an owner reference is set. An audit does not list such questions.
 	"update cache.example.com/clusteredcaches/finalizers": "blockOwnerDeletion of the children",
-	// A run shows these only by chance.
+	// Only by chance here.
 	"get /persistentvolumeclaims": "a claim that changed while the pass ran",
-	"delete /pods":                "a rollout that the StatefulSet controller does not free itself, as this one does",
 }
 
 // event is what we read of a line of the audit log.

@@ -35,13 +35,14 @@ func scriptOf(t *testing.T, job string) string {
 	return strings.Join(jobs[job].Script, "\n")
 }
 
-// meanwhile runs a command of a shell beside the test, until the channel closes.
+// meanwhile runs a command of a shell beside the test, for as long as a pass may
+// take, until the channel closes.
 func meanwhile(t *testing.T, command string) <-chan struct{} {
 	t.Helper()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if out, status := shell(t, "timeout 90 sh -ec '"+strings.ReplaceAll(command, "'", `'\''`)+"'"); status != 0 {
+		if out, status := shell(t, "timeout 120 sh -ec '"+strings.ReplaceAll(command, "'", `'\''`)+"'"); status != 0 {
 			t.Errorf("meanwhile: exit status %d\n%s", status, out)
 		}
 	}()
@@ -69,12 +70,11 @@ spec:
   config: {name: stored}
   storage: {size: 1Gi, storageClassName: standard}
 `)
+	made := meanwhile(t, `
+		until kubectl get clusteredcache -n shop stored -o 'jsonpath={.status.conditions}' | grep -q ConfigMapNotFound; do sleep 0.5; done
+		kubectl create configmap -n shop stored --from-literal=a=b`)
 	goodPass(t)
-	if c := cache(t, "shop", "stored"); condition(c, v1.ConditionReconciling).Reason != v1.ReasonConfigMapNotFound {
-		t.Errorf("without its ConfigMap: %+v", c.Status.Conditions)
-	}
-	sh(t, "kubectl create configmap -n shop stored --from-literal=a=b")
-	goodPass(t)
+	<-made
 	settled(t, "stored", 1)
 	spec(t, "shop", "stored", `{"storage":{"size":"2Gi"}}`)
 	grown := meanwhile(t, `
@@ -124,8 +124,13 @@ spec:
 	spec(t, "gone", "gone", `{"size":1}`) // and its disruption budget goes
 	goodPass(t)
 	sh(t, "kubectl delete namespace gone --wait=false")
+	eventually(t, time.Minute, "the cache is being deleted", func() bool {
+		c := &v1.ClusteredCache{}
+		err := cluster.Get(t.Context(), types.NamespacedName{Namespace: "gone", Name: "gone"}, c)
+		return apierrors.IsNotFound(err) || err == nil && c.DeletionTimestamp != nil // the schedule may be faster
+	})
 	goodPass(t)
-	eventually(t, 2*time.Minute, "the namespace is gone", func() bool {
+	eventually(t, 4*time.Minute, "the namespace is gone", func() bool {
 		return apierrors.IsNotFound(cluster.Get(t.Context(), types.NamespacedName{Name: "gone"}, &corev1.Namespace{}))
 	})
 }

@@ -120,7 +120,7 @@ func pass(t *testing.T) (string, int32) {
 	if err := cluster.Create(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 2*time.Minute, "Job "+name+" ends", func() bool {
+	eventually(t, 4*time.Minute, "Job "+name+" ends", func() bool {
 		get(t, system, name, job)
 		return job.Status.Succeeded+job.Status.Failed > 0
 	})
