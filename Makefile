@@ -84,7 +84,7 @@ control-plane:
 	@testdata/controlplane/build.sh >/dev/null
 
 .PHONY: e2e
-e2e: ## Run the shipped CronJob and real memcached on a real node (root, Debian, cgroup v1)
+e2e: ## Run the shipped CronJob and real memcached on a real node (root, Debian 12, cgroup v1)
 	@testdata/e2e/run.sh
 
 .PHONY: verify
