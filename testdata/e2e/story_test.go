@@ -208,7 +208,7 @@ func settled(t *testing.T, name string, size int32) {
 		if c.Status.ObservedGeneration == c.Generation && c.Status.ReadyReplicas == size && c.Status.UpdatedReplicas == size {
 			return true
 		}
-		goodPass(t) // not for long where the cache is stalled, as one with a held field is
+		goodPass(t)
 		return false
 	})
 }
