@@ -72,10 +72,10 @@ func (h *hook) stand(in Input) (hookPhase, string) {
 	own := job != nil && isControlledBy(job, in.Cache)
 	ended, why := result(job)
 	switch {
-	case isSkipped(in.Cache, h.spec.Name):
-		return hookPassed, fmt.Sprintf("%s was passed over (annotation %s)", h.title, v1.SkipHooksAnnotation)
 	case own && job.DeletionTimestamp == nil && ended == batchv1.JobComplete:
 		return hookDone, ""
+	case isSkipped(in.Cache, h.spec.Name):
+		return hookPassed, fmt.Sprintf("%s was passed over (annotation %s)", h.title, v1.SkipHooksAnnotation)
 	case in.Deletion.NamespaceTerminating:
 		return hookPassed, ""
 	case job == nil && h.spec.PerNode && nodesOf(in) == 0:
