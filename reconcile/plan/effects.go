@@ -229,8 +229,12 @@ func liveImage(live *appsv1.StatefulSet) string {
 	return ""
 }
 
-// versionMove tells an upgrade from a downgrade where the tags can be ordered.
+// versionMove tells an upgrade from a downgrade where the tags can be ordered;
+// those of another repository cannot.
 func versionMove(from, to string) string {
+	if from != "" && resources.RepositoryOf(from) != resources.RepositoryOf(to) {
+		return fmt.Sprintf("image changes from %s to %s", from, to)
+	}
 	was, will := resources.VersionOf(from), resources.VersionOf(to)
 	if was == "" || was == will {
 		return ""

@@ -18,6 +18,27 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
+// Versions have an order within a repository only.
+func TestImageMoves(t *testing.T) {
+	const wanted = "docker.io/library/memcached:1.6.39"
+	for image, says := range map[string]string{
+		"docker.io/library/memcached:1.6.38": "upgrade from 1.6.38 to 1.6.39",
+		"docker.io/library/memcached:1.7":    "downgrade from 1.7 to 1.6.39",
+		"docker.io/library/memcached:x":      "version changes from x to 1.6.39",
+		"evil:1":                             "image changes from evil:1 to " + wanted,
+		"evil:2":                             "image changes from evil:2 to " + wanted,
+		"evil":                               "image changes from evil to " + wanted,
+		"evil:5000/memcached:1.6.39":         "image changes from evil:5000/memcached:1.6.39 to " + wanted,
+	} {
+		in := scenario.Load(t, "version-change").Input()
+		in.Live.StatefulSet.Spec.Template.Spec.Containers[0].Image = image
+		step := plan.For(in).Steps[0]
+		if step.Effects[0] != says || (step.Downgrade != "") != strings.HasPrefix(says, "downgrade") {
+			t.Errorf("%s: %s (downgrade %q), want %s", image, step.Effects[0], step.Downgrade, says)
+		}
+	}
+}
+
 // prose is a plan as a person would read it out.
 func prose(p plan.Plan) []byte {
 	var b bytes.Buffer

@@ -31,3 +31,8 @@ func VersionOf(image string) string {
 	}
 	return name[end+1:]
 }
+
+// RepositoryOf is what an image is without its version.
+func RepositoryOf(image string) string {
+	return strings.TrimRight(strings.TrimSuffix(image, VersionOf(image)), ":@")
+}

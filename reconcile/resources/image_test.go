@@ -29,6 +29,9 @@ func TestImageAndItsVersion(t *testing.T) {
 		if got := resources.VersionOf(c.want); got != c.version {
 			t.Errorf("VersionOf(%q) = %q, want %q", c.want, got, c.version)
 		}
+		if got := resources.RepositoryOf(c.want); c.repository != "" && got != c.repository {
+			t.Errorf("RepositoryOf(%q) = %q, want %q", c.want, got, c.repository)
+		}
 	}
 }
 
@@ -36,6 +39,9 @@ func TestVersionOfAnImageWithoutOne(t *testing.T) {
 	for _, image := range []string{"", "a", "registry:5000/a", "registry:5000/a/b"} {
 		if got := resources.VersionOf(image); got != "" {
 			t.Errorf("VersionOf(%q) = %q, want none", image, got)
+		}
+		if got := resources.RepositoryOf(image); got != image {
+			t.Errorf("RepositoryOf(%q) = %q", image, got)
 		}
 	}
 }
