@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
@@ -80,6 +82,14 @@ func TestExplainAnswers(t *testing.T) {
 			expect(t, list(t, s.URL, time.Minute), tc.want...)
 		})
 	}
+}
+
+func TestExplainUnauthorizedToken(t *testing.T) {
+	target, err := newWorld(t).sources().load(&clientcmd.ConfigOverrides{AuthInfo: clientcmdapi.AuthInfo{Token: "x"}, ClusterInfo: clientcmdapi.Cluster{Server: "https://s"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, Explain(apierrors.NewUnauthorized("Unauthorized"), target), "https://s does not accept the credentials of --token: log in again")
 }
 
 func TestExplainNoAnswer(t *testing.T) {

@@ -86,14 +86,14 @@ func subject(token string) string {
 func identity(name string, o *clientcmd.ConfigOverrides, config *rest.Config) string {
 	switch {
 	case o.AuthInfo.Token != "":
-		name = "of --token"
+		name = "--token"
 		if s := subject(o.AuthInfo.Token); s != "" {
 			name = s
 		}
 	case o.AuthInfo.Username != "":
 		name = o.AuthInfo.Username
 	case o.AuthInfo.ClientCertificate != "":
-		name = "of --client-certificate"
+		name = "--client-certificate"
 	}
 	if as := config.Impersonate.UserName; as != "" {
 		if name == "" {
