@@ -29,12 +29,13 @@
 //	Done: 2 created, 1 changed (3 nodes restart), 0 deleted; 1 held, 0 failed; 5 caches: 3 settled, 1 progressing, 1 stalled, 0 failed
 //
 // ", 1 release" or ", 1 released" follows the deletions when a ClusteredCache
-// that is being deleted is let go, ", 1 estimated" follows what is held when the
-// server was not asked about some of the planned steps, and ", 1 failed" ends a
-// Plan of which the server would refuse a step or a cache could not be looked
-// at. "; 1 namespace not listed" ends either when the identity has no right to
-// list one of several namespaces. Children are counted, and neither the finalizer that every ClusteredCache
-// gets nor what a manifest edits. The first "failed" of Done counts steps, the
+// that is being deleted is let go. What is held is followed by ", 1 edited" when
+// a manifest makes or changes a ClusteredCache, by ", 1 estimated" when the
+// server was not asked about some of the planned steps, and by ", 1 failed" when
+// the server would refuse a step or a cache could not be looked at.
+// "; 1 namespace not listed" ends either line when the identity has no right to
+// list one of several namespaces. Children are counted, and the finalizer that
+// every ClusteredCache gets is not. The first "failed" of Done counts steps, the
 // second caches.
 //
 // # The JSON schema clusteredcache.report/v1

@@ -185,14 +185,14 @@ func TestPreviewSummary(t *testing.T) {
 		plan    string
 		changes bool
 	}{
-		{"a change", bumped(), "Plan: 0 create, 1 change (3 nodes restart), 0 delete; 0 held", true},
-		{"estimated steps are planned", onPaper(), "Plan: 2 create, 0 change, 0 delete; 1 held, 2 estimated", true},
+		{"a change", bumped(), "Plan: 0 create, 1 change (3 nodes restart), 0 delete; 0 held, 1 edited", true},
+		{"estimated steps are planned", onPaper(), "Plan: 2 create, 0 change, 0 delete; 1 held, 1 edited, 2 estimated", true},
 		{"one object in two steps", adopted(), "Plan: 0 create, 1 change, 0 delete; 0 held", true},
 		{"unchanged with a warning", kept(), "Plan: 0 create, 0 change, 0 delete; 0 held", false},
 		{"holds", stalled(), "Plan: 0 create, 0 change, 0 delete; 2 held", false},
 		{"the finalizer", finalizer, "Plan: 0 create, 0 change, 0 delete; 0 held", true},
 		{"only the status", status, "Plan: 0 create, 0 change, 0 delete; 0 held", false},
-		{"only an edit", relabelled, "Plan: 0 create, 0 change, 0 delete; 0 held", true},
+		{"only an edit", relabelled, "Plan: 0 create, 0 change, 0 delete; 0 held, 1 edited", true},
 		{"a manifest that is stored", same, "Plan: 0 create, 0 change, 0 delete; 0 held", false},
 	}
 	for _, tc := range tests {

@@ -134,6 +134,9 @@ func (s Summary) Plan() string {
 		line += fmt.Sprintf(", %d release", t.Released)
 	}
 	line += fmt.Sprintf("; %d held", s.Held)
+	if s.Edited > 0 {
+		line += fmt.Sprintf(", %d edited", s.Edited)
+	}
 	if s.Estimated > 0 {
 		line += fmt.Sprintf(", %d estimated", s.Estimated)
 	}
