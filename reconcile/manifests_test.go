@@ -148,9 +148,15 @@ func TestReadManifests(t *testing.T) {
 	if err != nil || len(m.Caches) != 2 {
 		t.Errorf("JSON objects one after the other: %+v, %v", m, err)
 	}
-	for _, junk := range []string{"a: [", "just text", "kind: 3", "{}"} {
-		if _, err := observe.ReadManifests([]string{"-"}, strings.NewReader(junk), "shop"); err == nil {
-			t.Errorf("%q is taken", junk)
+	for junk, says := range map[string]string{
+		"a: [":      "is not YAML",
+		"just text": "is no Kubernetes object",
+		"{}":        "is no Kubernetes object",
+		"kind: 3":   "kind: is a number and must be a string: put it in quotes",
+		"{kind: ClusteredCache, metadata: {name: a, labels: {keep: y}}}": "metadata.labels: is a bool and must be a string: put it in quotes",
+	} {
+		if _, err := observe.ReadManifests([]string{"-"}, strings.NewReader(junk), "shop"); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want %q", junk, err, says)
 		}
 	}
 }

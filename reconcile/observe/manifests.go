@@ -150,9 +150,10 @@ func objects(document []byte) [][]byte {
 
 // head is what every object has, and a List.
 type head struct {
-	metav1.TypeMeta `json:",inline"`
-	Metadata        metav1.ObjectMeta `json:"metadata"`
-	Items           []json.RawMessage `json:"items"`
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   metav1.ObjectMeta `json:"metadata"`
+	Items      []json.RawMessage `json:"items"`
 }
 
 func (m *Manifests) add(source string, document []byte, namespace string) error {
@@ -164,7 +165,11 @@ func (m *Manifests) add(source string, document []byte, namespace string) error 
 		return nil // nothing between two separators
 	}
 	var h head
-	if err := json.Unmarshal(raw, &h); err != nil || h.Kind == "" {
+	err = json.Unmarshal(raw, &h)
+	if wrong := mistyped(err); wrong != nil {
+		return wrong
+	}
+	if err != nil || h.Kind == "" {
 		return errors.New("is no Kubernetes object: apiVersion, kind and metadata are needed")
 	}
 	if h.Items != nil && strings.HasSuffix(h.Kind, "List") {
@@ -219,11 +224,8 @@ func (m *Manifests) addCache(manifest Manifest, key types.NamespacedName, raw []
 // decodeStrictly refuses what a server that validates fields strictly would.
 func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	strict, err := kjson.UnmarshalStrict(raw, cache)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		err = fmt.Errorf("%s: is a %s and must be a %s", wrong.Field, wrong.Value, wrong.Type)
-		if wrong.Type.Kind() == reflect.String {
-			err = fmt.Errorf("%w: put it in quotes", err)
-		}
+	if wrong := mistyped(err); wrong != nil {
+		err = wrong
 	}
 	if err == nil && len(strict) > 0 {
 		texts := make([]string, 0, len(strict))
@@ -237,6 +239,20 @@ func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	}
 	if err == nil && cache.Spec.Size == 0 && hasSize(raw) {
 		err = errors.New("spec.size: " + v1.MessageSize) // left out it would have a default
+	}
+	return err
+}
+
+// mistyped names the field that is of another type than it must be; nil: the
+// error is another, or the whole document is no object.
+func mistyped(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return nil
+	}
+	err = fmt.Errorf("%s: is a %s and must be a %s", wrong.Field, wrong.Value, wrong.Type)
+	if wrong.Type.Kind() == reflect.String {
+		err = fmt.Errorf("%w: put it in quotes", err)
 	}
 	return err
 }
