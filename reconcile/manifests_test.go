@@ -160,3 +160,22 @@ func TestReadManifests(t *testing.T) {
 		}
 	}
 }
+
+// What cannot be stored is said with its field, before a server is asked.
+func TestManifestsThatCannotBeStored(t *testing.T) {
+	for spec, says := range map[string]string{
+		"{version: 1.6}": "spec.version: is a number and must be a string: put it in quotes",
+		"{version: '1', resources: {limits: {cpu: 1, memory: 512mib}}}":          `spec.resources.limits.memory: "512mib" is no quantity, such as 512Mi`,
+		"{version: '1', resources: {requests: {cpu: true}}}":                     "spec.resources.requests.cpu: true is no quantity",
+		"{version: '1', engine: Custom, image: a, storage: {size: 10 gigabyte}}": `spec.storage.size: "10 gigabyte" is no quantity`,
+	} {
+		manifest := "{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: a}, spec: " + spec + "}"
+		m, err := observe.ReadManifests([]string{"-"}, strings.NewReader(manifest), "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Caches[0].Err; err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", spec, err, says)
+		}
+	}
+}

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
@@ -224,8 +227,8 @@ func (m *Manifests) addCache(manifest Manifest, key types.NamespacedName, raw []
 // decodeStrictly refuses what a server that validates fields strictly would.
 func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	strict, err := kjson.UnmarshalStrict(raw, cache)
-	if wrong := mistyped(err); wrong != nil {
-		err = wrong
+	if err != nil {
+		err = cmp.Or(mistyped(err), wrongQuantity(raw), err)
 	}
 	if err == nil && len(strict) > 0 {
 		texts := make([]string, 0, len(strict))
@@ -255,6 +258,31 @@ func mistyped(err error) error {
 		err = fmt.Errorf("%w: put it in quotes", err)
 	}
 	return err
+}
+
+// wrongQuantity names the first quantity that is none; the decoder tells of it
+// without its field. nil: there is none.
+func wrongQuantity(raw []byte) error {
+	var manifest struct {
+		Spec struct {
+			Resources map[string]map[string]json.RawMessage `json:"resources"`
+			Storage   map[string]json.RawMessage            `json:"storage"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(raw, &manifest) // what is of another type stays empty
+	quantities := map[string]json.RawMessage{"spec.storage.size": manifest.Spec.Storage["size"]}
+	for list, amounts := range manifest.Spec.Resources {
+		for name, amount := range amounts {
+			quantities["spec.resources."+list+"."+name] = amount
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(quantities)) {
+		amount := quantities[field]
+		if amount != nil && new(resource.Quantity).UnmarshalJSON(amount) != nil {
+			return fmt.Errorf("%s: %s is no quantity, such as 512Mi or 500m", field, amount)
+		}
+	}
+	return nil
 }
 
 func hasSize(raw []byte) bool {
