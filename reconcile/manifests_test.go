@@ -164,7 +164,9 @@ func TestReadManifests(t *testing.T) {
 // What cannot be stored is said with its field, before a server is asked.
 func TestManifestsThatCannotBeStored(t *testing.T) {
 	for spec, says := range map[string]string{
-		"{version: 1.6}": "spec.version: is a number and must be a string: put it in quotes",
+		"{size: 3}":       "spec.version: Required value",
+		"{version: null}": "spec.version: Required value",
+		"{version: 1.6}":  "spec.version: is a number and must be a string: put it in quotes",
 		"{version: '1', resources: {limits: {cpu: 1, memory: 512mib}}}":          `spec.resources.limits.memory: "512mib" is no quantity, such as 512Mi`,
 		"{version: '1', resources: {requests: {cpu: true}}}":                     "spec.resources.requests.cpu: true is no quantity",
 		"{version: '1', engine: Custom, image: a, storage: {size: 10 gigabyte}}": `spec.storage.size: "10 gigabyte" is no quantity`,

@@ -240,8 +240,11 @@ func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	if err == nil && cache.APIVersion != v1.GroupVersion.String() {
 		err = fmt.Errorf("apiVersion %s is not known here, %s is", cache.APIVersion, v1.GroupVersion)
 	}
-	if err == nil && cache.Spec.Size == 0 && hasSize(raw) {
+	if err == nil && cache.Spec.Size == 0 && hasSpec(raw, "size") {
 		err = errors.New("spec.size: " + v1.MessageSize) // left out it would have a default
+	}
+	if err == nil && cache.Spec.Version == "" && !hasSpec(raw, "version") {
+		err = errors.New("spec.version: Required value") // we would send an empty one
 	}
 	return err
 }
@@ -285,13 +288,12 @@ func wrongQuantity(raw []byte) error {
 	return nil
 }
 
-func hasSize(raw []byte) bool {
+// hasSpec tells a field of spec that is left out from one that is zero.
+func hasSpec(raw []byte, field string) bool {
 	var manifest struct {
-		Spec struct {
-			Size *int32 `json:"size"`
-		} `json:"spec"`
+		Spec map[string]any `json:"spec"`
 	}
-	return json.Unmarshal(raw, &manifest) == nil && manifest.Spec.Size != nil
+	return json.Unmarshal(raw, &manifest) == nil && manifest.Spec[field] != nil
 }
 
 // Config is what the stream says of the ConfigMap that a cache's spec names.
