@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
-// A manifest is the whole spec: what it leaves out shows as a removal. New
+// A manifest is the whole spec: what it leaves out of it shows as a removal. New
 // caches, new namespaces and ConfigMaps of the stream are taken as applied
 // (inputs E01, E07).
 func TestDiffOfManifests(t *testing.T) {
@@ -103,6 +105,51 @@ spec: {version: 1.6.38}
 	edit := f.Caches[0].Edit.Changes
 	if !slices.ContainsFunc(edit, func(c plan.Change) bool { return c.Path == "spec.size" && c.From == "3" && c.To == "1" }) {
 		t.Errorf("changes: %+v", edit)
+	}
+}
+
+// Labels and annotations that a manifest leaves out go if kubectl's last apply
+// set them, client-side or server-side; those of others stay.
+func TestDiffOfAManifestWithoutOthersLabels(t *testing.T) {
+	ns := env.Namespace(t)
+	create(t, ns, "client-side", func(c *v1.ClusteredCache) {
+		c.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "gone": "1", "kept": "1"}
+		c.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "shop", "gone": "1",
+			corev1.LastAppliedConfigAnnotation: `{"metadata":{"labels":{"gone":"1","kept":"1"},"annotations":{"gone":"1"}},"spec":{"size":3,"version":"1.6.38"}}`}
+	})
+	c := create(t, ns, "server-side", func(c *v1.ClusteredCache) { c.Labels = map[string]string{"labelled": "1"} })
+	for manager, labels := range map[string]string{"kubectl": "{gone: '1', kept: '1', shared: '1'}", "kustomize-controller": "{shared: '1'}"} {
+		apply := `{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: server-side, labels: ` + labels + `}}`
+		if err := env.Client.Patch(t.Context(), c, client.RawPatch(types.ApplyYAMLPatchType, []byte(apply)), client.FieldOwner(manager)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settle(t, ns)
+	f := diffFile(t, env, ns, `
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: client-side, labels: {kept: "2", new: "1"}}
+spec: {version: 1.6.38, size: 3}
+---
+apiVersion: cache.example.com/v1
+kind: ClusteredCache
+metadata: {name: server-side, labels: {kept: "1"}}
+spec: {version: 1.6.38, size: 3}
+`)
+	edits := map[string][]plan.Change{}
+	for _, c := range f.Caches {
+		edits[c.Name] = withoutOwners(c.Edit.Changes)
+	}
+	if d := cmpDiff(map[string][]plan.Change{
+		"client-side": {
+			{Path: "metadata.annotations.gone", From: `"1"`},
+			{Path: "metadata.labels.gone", From: `"1"`},
+			{Path: "metadata.labels.kept", From: `"1"`, To: `"2"`},
+			{Path: "metadata.labels.new", To: `"1"`},
+		},
+		"server-side": {{Path: "metadata.labels.gone", From: `"1"`}},
+	}, edits); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -1,14 +1,18 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
 )
@@ -27,15 +31,18 @@ type Supposed struct {
 
 // Suppose asks the API server what it would store for a manifest: always as a
 // dry run, whatever the client. stored is the cache as it is, nil for a new
-// one. Spec, labels and annotations are the manifest's, as a whole, but for a
-// size that it leaves out. The error
-// is ErrRefused, ErrStale, or one that speaks of the API server.
+// one. The spec is the manifest's, as a whole, but for a size that it leaves out;
+// labels and annotations of others stay. The error is ErrRefused, ErrStale, or
+// one that speaks of the API server.
 func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCache) (Supposed, error) {
 	local := manifest.DeepCopy()
 	if stored != nil {
 		local = stored.DeepCopy()
-		local.Labels, local.Annotations, local.Spec = manifest.Labels, manifest.Annotations, *manifest.Spec.DeepCopy()
-		if manifest.Spec.Size == 0 && !appliedSize(stored) {
+		applied := lastApplied(stored)
+		local.Labels = applied.merge("labels", stored.Labels, manifest.Labels)
+		local.Annotations = applied.merge("annotations", stored.Annotations, manifest.Annotations)
+		local.Spec = *manifest.Spec.DeepCopy()
+		if manifest.Spec.Size == 0 && applied.Spec.Size == nil {
 			// Left out, it belongs to an autoscaler, and no tool that applies the
 			// manifest takes it away.
 			local.Spec.Size = stored.Spec.Size
@@ -66,14 +73,50 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 	return Supposed{}, err
 }
 
-// appliedSize: kubectl's last client-side apply set the size, so the next one
+// applied is what kubectl set with its last apply of a manifest: the next one
 // takes it away if the manifest leaves it out.
-func appliedSize(stored *v1.ClusteredCache) bool {
-	var last struct {
-		Spec struct {
-			Size *int32 `json:"size"`
-		} `json:"spec"`
+type applied struct {
+	// Metadata has labels and annotations.
+	Metadata map[string]any `json:"metadata"`
+	Spec     struct {
+		Size *int32 `json:"size"`
+	} `json:"spec"`
+	// serverSide are the fields that kubectl alone owns.
+	serverSide *fieldpath.Set
+}
+
+func lastApplied(stored *v1.ClusteredCache) applied {
+	a := applied{serverSide: &fieldpath.Set{}}
+	// What is no JSON was not written by kubectl, and says nothing.
+	_ = json.Unmarshal([]byte(stored.Annotations[corev1.LastAppliedConfigAnnotation]), &a)
+	others := &fieldpath.Set{}
+	for _, e := range stored.ManagedFields {
+		set := &fieldpath.Set{}
+		if e.FieldsV1 == nil || set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
+			continue
+		}
+		if e.Manager == "kubectl" && e.Operation == metav1.ManagedFieldsOperationApply {
+			a.serverSide = a.serverSide.Union(set) // one for each subresource
+		} else {
+			others = others.Union(set)
+		}
 	}
-	err := json.Unmarshal([]byte(stored.Annotations[corev1.LastAppliedConfigAnnotation]), &last)
-	return err == nil && last.Spec.Size != nil
+	a.serverSide = a.serverSide.Difference(others)
+	return a
+}
+
+// merge is what the labels or annotations of a cache will be: those of the
+// manifest, and those that another tool or person put there.
+func (a applied) merge(field string, stored, manifest map[string]string) map[string]string {
+	merged := maps.Clone(stored)
+	clientSide, _ := a.Metadata[field].(map[string]any)
+	maps.DeleteFunc(merged, func(name, _ string) bool {
+		_, was := clientSide[name]
+		return was || a.serverSide.Has(fieldpath.MakePathOrDie("metadata", field, name))
+	})
+	if merged == nil {
+		return manifest
+	}
+	maps.Copy(merged, manifest)
+	return merged
 }
