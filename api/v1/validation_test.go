@@ -1,6 +1,9 @@
 package v1
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +28,27 @@ func TestAbsurdQuantities(t *testing.T) {
 		spec := ClusteredCacheSpec{Version: "1", Size: 1, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": q}}}
 		if says := ValidateSpec(&spec); says != "" {
 			t.Errorf("%s: %s", amount, says)
+		}
+	}
+}
+
+// Every reason that a user can see has a row in the README.
+func TestReadmeHasReasons(t *testing.T) {
+	source, err := os.ReadFile("conditions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := regexp.MustCompile(`(?m)^\tReason\w+\s+= "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(reasons) == 0 {
+		t.Fatal("no reason found in conditions.go")
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(string(readme), "\n| `"+reason[1]+"` |") {
+			t.Errorf("no row for %s", reason[1])
 		}
 	}
 }
