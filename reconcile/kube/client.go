@@ -31,7 +31,9 @@ func NewClient(t *Target, counter *Counter) (client.Client, error) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &transport{next: next, counter: counter, clock: t.Clock, prefix: strings.TrimSuffix(base.Path, "/")}
 	})
-	renewToken(config)
+	if err := renewToken(config); err != nil {
+		return nil, fmt.Errorf("connection settings for %s: %w", t.Server, err)
+	}
 	c, err := client.New(config, client.Options{Scheme: Scheme(), Mapper: Mapper()})
 	if err != nil {
 		return nil, fmt.Errorf("connection settings for %s: %w", t.Server, err)
