@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -29,7 +28,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.clock.hear(sent, answer)
 	}
 	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
-		tellAtOnce(answer, r)
+		tellAtOnce(answer)
 	}
 	return answer, err
 }
@@ -37,15 +36,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go reach the transport below.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// tellAtOnce changes a refusal that asks to wait, so that client-go does not:
-// that of a write, since a write is not given up when a run ends, but one that
-// was refused can be; and that of a read which has less time than that, or it
-// would look like a server that does not answer. It becomes the API's own
-// error, with the time to wait. Who gets it waits, or does not.
-func tellAtOnce(refusal *http.Response, r *http.Request) {
+// tellAtOnce changes a refusal that asks to wait, so that client-go does not: it
+// would for ten times, for all that is left of the request's time, and for a
+// write also when the run ends. It becomes the API's own error, with the time to
+// wait. Who gets it waits, or does not.
+func tellAtOnce(refusal *http.Response) {
 	seconds, err := strconv.Atoi(refusal.Header.Get("Retry-After"))
-	end, bounded := r.Context().Deadline()
-	if err != nil || r.Method == http.MethodGet && (!bounded || time.Until(end) > time.Duration(seconds)*time.Second) {
+	if err != nil {
 		return
 	}
 	status := apierrors.NewTooManyRequests("the server has received too many requests and asks to wait for "+strconv.Itoa(seconds)+" s", seconds).Status()
