@@ -7,10 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/observe"
 )
 
 // looksAt matches the read with which a look at a cache begins.
@@ -98,6 +101,33 @@ func TestWaitingEndsWithTheLastError(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A timeout while looking again does not say that caches were not seen.
+func TestTimeoutAfterAllWereSeen(t *testing.T) {
+	t.Parallel()
+	ns := env.Namespace(t)
+	for _, name := range []string{"a", "b", "c"} {
+		create(t, ns, name, crashing)
+		until(t, ns, name, v1.ReasonCrashLoopBackOff)
+	}
+	var looks, stuck atomic.Int32
+	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		switch {
+		case looksAt.MatchString(r.URL.Path) && looks.Add(1) == 1:
+			return answer(r, http.StatusInternalServerError, "InternalError") // the others are due next, together
+		case looks.Load() > 1 && strings.HasSuffix(r.URL.Path, "/pods"):
+			stuck.Add(1)
+			<-r.Context().Done() // the only worker is busy, and there is another cache for it
+		}
+		return send()
+	})
+	f, err := reconcile.Look(t.Context(), c, reconcile.Options{
+		Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true, Timeout: 5 * time.Second,
+	})
+	if err != nil || stuck.Load() != 1 || !f.TimedOut || f.Incomplete != "" || f.Total != 3 {
+		t.Errorf("%v, %d stuck, timed out: %t, %d caches, %q", err, stuck.Load(), f.TimedOut, f.Total, f.Incomplete)
 	}
 }
 

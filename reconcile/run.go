@@ -100,6 +100,7 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 	if errors.As(err, &unlisted) {
 		err = nil // the other namespaces are worth going on for
 	}
+	seen := err == nil // all caches
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
 		err = r.pass(passing, r.again(waiting))
 	}
@@ -112,8 +113,11 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 	}
 	f.Waited = o.Wait
 	if err != nil && passing.Err() != nil && !apply.Lasting(err) {
-		// Timeout came first, in the middle of a list.
-		f.TimedOut, f.Incomplete, err = true, fmt.Sprintf("--timeout ended the pass before all caches were seen (%v)", err), nil
+		// Timeout came first.
+		if f.TimedOut = true; !seen {
+			f.Incomplete = fmt.Sprintf("--timeout ended the pass before all caches were seen (%v)", err)
+		}
+		err = nil
 	}
 	f.TimedOut = f.TimedOut || o.Wait && !f.Interrupted && err == nil && r.ledger.unsettled() > 0
 	return f, err

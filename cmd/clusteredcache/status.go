@@ -81,7 +81,7 @@ func runStatus(ctx context.Context, args []string, p process) error {
 		return errNoCaches(none)
 	}
 	fleet, err := s.run(ctx, s.client, options)
-	if err == nil && fleet.Total == 0 && !fleet.Interrupted {
+	if fleet.Incomplete == "" && fleet.Total == 0 && !fleet.Interrupted {
 		s.console.say("No ClusteredCaches found in " + none + ".")
 	}
 	return s.write(fleet, false, exitAfter(ctx, fleet, err, failOnStalled))
