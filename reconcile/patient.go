@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,19 +25,20 @@ const unasked = 5 * time.Second
 
 // patience is what the requests of a run share: they wait as the API server
 // asks, each for itself, until the run ends. When none has got another answer
-// than 429 for maxThrottled, the next that gives up ends the run
+// than 429 for the longest time, the next that gives up ends the run
 // (apply.ErrThrottled): a whole fleet of failures would take hours, and be of no
 // help to the API server.
 type patience struct {
-	end    <-chan struct{}
-	giveUp context.CancelFunc
-	said   sync.Once
+	longest time.Duration // that a request waits
+	end     <-chan struct{}
+	giveUp  context.CancelFunc
+	said    sync.Once
 
 	mu       sync.Mutex
 	answered time.Time
 }
 
-func newPatience() *patience { return &patience{answered: time.Now()} }
+func newPatience() *patience { return &patience{longest: maxThrottled, answered: time.Now()} }
 
 // until lets patience end with ctx at the latest. The function ends it.
 func (p *patience) until(ctx context.Context) context.CancelFunc {
@@ -59,11 +61,11 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 		if seconds, asked := apierrors.SuggestsClientDelay(err); asked && seconds > 0 {
 			delay = time.Duration(seconds) * time.Second
 		}
-		if time.Since(start)+delay > maxThrottled {
-			return p.exhausted(err)
+		if time.Since(start)+delay > p.longest {
+			return p.exhausted(err, delay)
 		}
 		p.said.Do(func() {
-			slog.Warn("the API server has too much to do and asks to wait", "longest", maxThrottled, "error", err)
+			slog.Warn("the API server has too much to do and asks to wait", "longest", p.longest, "error", err)
 		})
 		select {
 		case <-p.end:
@@ -76,11 +78,12 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 }
 
 // exhausted is err, or when every other cache would meet it as well, the error
-// that says so.
-func (p *patience) exhausted(err error) error {
+// that says so. The delay that there is no time for counts as waited for, unless
+// it alone is too long: then this may be the only request that is refused.
+func (p *patience) exhausted(err error, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.answered) < maxThrottled {
+	if time.Since(p.answered)+min(delay, p.longest/2) < p.longest {
 		return err
 	}
 	p.giveUp() // those that still wait would wait in vain
@@ -111,7 +114,12 @@ func (c patientClient) Get(ctx context.Context, key client.ObjectKey, o client.O
 	return c.with(ctx, func() error { return c.Client.Get(ctx, key, o, opts...) })
 }
 
+// Create does not wait with an Event: that is a service, and admission which
+// limits the rate of Events (EventRateLimit) answers 429 for each above it.
 func (c patientClient) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	if _, event := o.(*eventsv1.Event); event {
+		return c.Client.Create(ctx, o, opts...)
+	}
 	return c.with(ctx, func() error { return c.Client.Create(ctx, o, opts...) })
 }
 

@@ -95,12 +95,16 @@ func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
 		passing = waiting
 	}
 	defer r.patience.until(passing)()
+	if !o.LingerUntil.IsZero() { // who lingers has a time by which to be gone
+		r.patience.longest = min(maxThrottled, time.Until(o.LingerUntil))
+	}
 	err := r.pass(passing, caches)
 	var unlisted *observe.UnlistedError
 	if errors.As(err, &unlisted) {
 		err = nil // the other namespaces are worth going on for
 	}
-	seen := err == nil // all caches
+	seen := err == nil                // all caches
+	defer r.patience.until(waiting)() // what lingering adds ends with it
 	for err == nil && r.ledger.unsettled() > 0 && r.pause(waiting) {
 		err = r.pass(passing, r.again(waiting))
 	}

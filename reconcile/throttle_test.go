@@ -23,6 +23,8 @@ import (
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/plan"
 )
 
 // stretch is how long the API server refuses everything. A minute is no other
@@ -67,7 +69,7 @@ func TestABusyServerAndTimeout(t *testing.T) {
 		out, _ := run.CombinedOutput()
 		t.Logf("%s: %s", name, time.Since(start).Round(time.Second))
 		if exit := run.ProcessState.ExitCode(); exit != 4 || !strings.Contains(string(out), "Timed out: --timeout ended before everything settled.") ||
-			!strings.Contains(string(out), "too many requests") {
+			!strings.Contains(string(out), "too many requests") || strings.Contains(string(out), "No ClusteredCaches found") {
 			t.Errorf("%s: exit status %d\n%s", name, exit, tail(out))
 		}
 	}
@@ -76,14 +78,28 @@ func TestABusyServerAndTimeout(t *testing.T) {
 // An API server that refuses everything for minutes ends the pass, after as many
 // requests as seconds for each that is under way: not one failure for each
 // cache, hours later. (Time in here is not real, and neither is the server: all
-// it would say is no.)
+// it would say is no.) With --linger it ends when that does, also with no
+// answer at all: the CronJob's pods are not left for longer.
 func TestServerThatStaysBusy(t *testing.T) {
+	for _, tc := range []struct {
+		linger, most time.Duration
+		lists        bool // are answered
+	}{
+		{0, 3 * time.Minute, true},
+		{time.Minute, time.Minute, true},
+		{time.Minute, time.Minute, false},
+	} {
+		t.Run(fmt.Sprint(tc), func(t *testing.T) { staysBusy(t, tc.linger, tc.most, tc.lists) })
+	}
+}
+
+func staysBusy(t *testing.T, linger, most time.Duration, lists bool) {
 	fleet := newCopies(t, 100)
 	fleet.change("clusteredcaches", `"size":3`, `"size":4`) // so that each has something to do
 	synctest.Test(t, func(t *testing.T) {
 		var requests atomic.Int32
 		config := &rest.Config{Host: "http://busy", QPS: -1, Timeout: kube.RequestTimeout, Transport: &standing{do: func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
-			if !strings.Contains(r.URL.Path, "/namespaces/") {
+			if lists && !strings.Contains(r.URL.Path, "/namespaces/") {
 				list := httptest.NewRecorder()
 				fleet.ServeHTTP(list, r)
 				return list.Result(), nil
@@ -96,18 +112,42 @@ func TestServerThatStaysBusy(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		f, err := reconcile.Run(context.Background(), c, reconcile.Options{Concurrency: 10})
+		o := reconcile.Options{Concurrency: 10}
+		if linger > 0 {
+			o.LingerUntil = start.Add(linger - 20*time.Millisecond) // the process is older
+		}
+		f, err := reconcile.Run(context.Background(), c, o)
 		took := time.Since(start)
 		if !errors.Is(err, apply.ErrThrottled) {
 			t.Errorf("the run ended with %v", err)
 		}
-		if n, most := int(requests.Load()), 10*(int(took/time.Second)+1); took > 3*time.Minute || n > most {
+		if n := int(requests.Load()); took > most || n > 10*(int(took/time.Second)+1) {
 			t.Errorf("%d requests in %s, %d caches in the report", n, took, len(f.Caches))
 		}
 		if said := kube.Explain(err, &kube.Target{Server: "https://s", Identity: "u"}); !strings.Contains(said, "https://s has too much to do (429)") {
 			t.Error(said)
 		}
 	})
+}
+
+// Events that admission has had enough of are left out, and nothing waits for
+// them.
+func TestEventsBeyondTheRate(t *testing.T) {
+	ns := env.Namespace(t)
+	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Suspend = true }) // one Event
+	var refused atomic.Int32
+	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			refused.Add(1)
+			return answer(r, http.StatusTooManyRequests, "TooManyRequests") // EventRateLimit names no time to wait
+		}
+		return send()
+	})
+	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Events: true})
+	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonSuspended)
+	if n := refused.Load(); n != 1 {
+		t.Errorf("%d tries to write an Event, want one", n)
+	}
 }
 
 // fleetOf starts an API server without controllers and puts that many suspended
