@@ -124,7 +124,7 @@ func (d *deletion) draining() bool {
 	}
 	since, recorded := d.drainingSince()
 	if !recorded {
-		since = d.Now
+		since = d.notBeforeDeletion(d.Now)
 		intent := resources.Finalizer(d.Cache, since.UTC().Format(time.RFC3339Nano))
 		d.plan.Steps = append(d.plan.Steps, Step{
 			Action: ActionChange, Target: cacheRef(d.Cache), Intent: intent, Live: d.Cache,
@@ -153,12 +153,26 @@ func (d *deletion) drainTime() time.Duration {
 	return time.Duration(max(0, d.Cache.Spec.Deletion.DrainSeconds)) * time.Second
 }
 
+// nearly is how far apart the clocks of two passes may be: each goes by that of
+// the API server, which tells it whole seconds.
+const nearly = 5 * time.Second
+
 // drainingSince reads the annotation. A time before the deletion is that of a
 // former life (a cache restored from a backup), one to come that of a wrong
 // clock: neither counts.
 func (d *deletion) drainingSince() (time.Time, bool) {
 	since, err := time.Parse(time.RFC3339Nano, d.Cache.Annotations[v1.DrainingSinceAnnotation])
-	return since, err == nil && !since.After(d.Now) && !since.Before(d.Cache.DeletionTimestamp.Time)
+	if err != nil || since.After(d.Now.Add(nearly)) || since.Before(d.Cache.DeletionTimestamp.Add(-nearly)) {
+		return since, false
+	}
+	return d.notBeforeDeletion(since), true
+}
+
+func (d *deletion) notBeforeDeletion(t time.Time) time.Time {
+	if t.Before(d.Cache.DeletionTimestamp.Time) {
+		return d.Cache.DeletionTimestamp.Time
+	}
+	return t
 }
 
 // runningHooks brings the first hook that is not done a step closer.
