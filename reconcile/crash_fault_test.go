@@ -205,7 +205,7 @@ func (r *hitRun) signal(s syscall.Signal) func() {
 // terminate sends SIGTERM and lets the program see it before the request goes on.
 func (r *hitRun) terminate() {
 	r.signal(syscall.SIGTERM)()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(time.Second) // on a busy machine that takes a while
 	r.mu.Lock()
 	r.terminated = time.Now()
 	r.mu.Unlock()
