@@ -113,5 +113,5 @@ func ownerless(t *testing.T, ns string) {
 	theirs := madeByHand(ns)
 	theirs.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	mustCreate(t, theirs)
-	testenv.Eventually(t, "nodes run", func() bool { return len(uids(t, ns)) == 3 })
+	testenv.Eventually(t, "nodes run", func() bool { return get(t, ns, "cache", &appsv1.StatefulSet{}).Status.ReadyReplicas == 3 })
 }
