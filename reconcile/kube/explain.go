@@ -25,7 +25,7 @@ func Explain(err error, t *Target) string {
 	var connection *url.Error
 	switch {
 	case kindMissing(err):
-		return fmt.Sprintf("%s does not know ClusteredCaches: install them with `kubectl apply -f deploy/crd`", t.Server)
+		return fmt.Sprintf("%s does not know ClusteredCaches: install them with `kubectl apply --server-side -f deploy/crd`", t.Server)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Sprintf("%s does not accept the credentials%s: log in again, or check the token or certificate",
 			t.Server, prefixed(" of ", t.Identity))

@@ -62,7 +62,7 @@ func TestExplainAnswers(t *testing.T) {
 		body   string
 		want   []string
 	}{
-		{"CRD missing", 404, "404 page not found\n", []string{"does not know ClusteredCaches", "kubectl apply -f deploy/crd"}},
+		{"CRD missing", 404, "404 page not found\n", []string{"does not know ClusteredCaches", "kubectl apply --server-side -f deploy/crd"}},
 		{"unauthorized", 401, fmt.Sprintf(statusOf, "Unauthorized", 401, "Unauthorized"),
 			[]string{"does not accept the credentials of jane"}},
 		{"forbidden in a namespace", 403,

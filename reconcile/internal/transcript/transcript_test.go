@@ -78,7 +78,7 @@ func TestWithoutTheCRD(t *testing.T) {
 	for _, args := range [][]string{{"-A"}, {"-n", "default"}, {"-n", "default", "name"}} {
 		run := exec.Command(program, append([]string{"reconcile", "--kubeconfig", bare.Kubeconfig}, args...)...)
 		out, err := run.CombinedOutput()
-		if run.ProcessState.ExitCode() != 5 || !strings.Contains(string(out), "kubectl apply -f deploy/crd") {
+		if run.ProcessState.ExitCode() != 5 || !strings.Contains(string(out), "kubectl apply --server-side -f deploy/crd") {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
 	}
