@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -98,12 +99,12 @@ func (r *runner) notApplied(live *v1.ClusteredCache) string {
 		stored, supposed := live.DeepCopy(), live.DeepCopy()
 		stored.Default()
 		supposed.Spec = want.Spec
-		return differences(plan.EditOf(stored, supposed), m.Source)
+		return differences(fields.Edit(stored, supposed), m.Source)
 	}
 	return ""
 }
 
-func differences(changes []plan.Change, source string) string {
+func differences(changes []fields.Change, source string) string {
 	if len(changes) == 0 {
 		return ""
 	}

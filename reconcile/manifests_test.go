@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -60,7 +61,7 @@ metadata: {name: other}
 		byName[c.Name] = c
 	}
 	old := byName["old"]
-	if d := cmpDiff([]plan.Change{
+	if d := cmpDiff([]fields.Change{
 		{Path: "spec.args", From: `["-v"]`}, {Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`},
 	}, withoutOwners(old.Edit.Changes)); d != "" {
 		t.Errorf("old: %s", d)
@@ -103,7 +104,7 @@ metadata: {name: cache}
 spec: {version: 1.6.38}
 `)
 	edit := f.Caches[0].Edit.Changes
-	if !slices.ContainsFunc(edit, func(c plan.Change) bool { return c.Path == "spec.size" && c.From == "3" && c.To == "1" }) {
+	if !slices.ContainsFunc(edit, func(c fields.Change) bool { return c.Path == "spec.size" && c.From == "3" && c.To == "1" }) {
 		t.Errorf("changes: %+v", edit)
 	}
 }
@@ -136,11 +137,11 @@ kind: ClusteredCache
 metadata: {name: server-side, labels: {kept: "1"}}
 spec: {version: 1.6.38, size: 3}
 `)
-	edits := map[string][]plan.Change{}
+	edits := map[string][]fields.Change{}
 	for _, c := range f.Caches {
 		edits[c.Name] = withoutOwners(c.Edit.Changes)
 	}
-	if d := cmpDiff(map[string][]plan.Change{
+	if d := cmpDiff(map[string][]fields.Change{
 		"client-side": {
 			{Path: "metadata.annotations.gone", From: `"1"`},
 			{Path: "metadata.labels.gone", From: `"1"`},
@@ -153,8 +154,8 @@ spec: {version: 1.6.38, size: 3}
 	}
 }
 
-func withoutOwners(changes []plan.Change) []plan.Change {
-	var list []plan.Change
+func withoutOwners(changes []fields.Change) []fields.Change {
+	var list []fields.Change
 	for _, c := range changes {
 		c.By = nil
 		list = append(list, c)

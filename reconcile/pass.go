@@ -16,6 +16,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/status"
@@ -165,7 +166,7 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	if intent == nil {
 		return nil
 	}
-	if len(plan.Compare(intent, in.Cache, "status")) > 0 {
+	if len(fields.Compare(intent, in.Cache, "status")) > 0 {
 		report.StatusWritten, err = r.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
 		if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
 			return nil // the failure that the status would have told is the one to tell

@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -29,6 +27,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/observe"
@@ -208,7 +207,9 @@ func stepOf(f report.Fleet, name, kind string) plan.Step {
 	return plan.Step{}
 }
 
-func changesOf(f report.Fleet, name, kind string) []plan.Change { return stepOf(f, name, kind).Changes }
+func changesOf(f report.Fleet, name, kind string) []fields.Change {
+	return stepOf(f, name, kind).Changes
+}
 
 func update(t *testing.T, c *v1.ClusteredCache, change func(*v1.ClusteredCache)) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -56,7 +57,7 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.In
 		in.Edit.Estimate = "namespace " + key.Namespace + " is in the manifests and not created yet"
 	}
 	if stored != nil {
-		in.Edit.Changes = plan.EditOf(stored, supposed.Cache)
+		in.Edit.Changes = fields.Edit(stored, supposed.Cache)
 	}
 	return in, nil
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -66,7 +67,7 @@ func TestDiffExitStatus(t *testing.T) {
 	terminated, cancel := context.WithCancelCause(context.Background())
 	cancel(signalError{syscall.SIGTERM})
 	edited := cache("a", plan.Settled)
-	edited.Edit = &plan.Edit{Changes: []plan.Change{{Path: "metadata.labels.a", To: `"b"`}}}
+	edited.Edit = &plan.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
 	added := cache("a", plan.Stalled)
 	added.Edit = &plan.Edit{New: true}
 	stored := cache("a", plan.Settled)

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -73,18 +72,10 @@ func (w *Writer) newVersion(ctx context.Context, s plan.Step) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("reading %s again after a conflict: %w", s.Target, err)
 	case fresh.GetUID() != s.Live.GetUID(), fresh.GetDeletionTimestamp() != nil,
-		fresh.GetGeneration() != s.Live.GetGeneration(), !sameEntry(fresh, s.Live):
+		fresh.GetGeneration() != s.Live.GetGeneration(), !fields.SameEntry(fresh, s.Live):
 		return "", ErrStale
 	}
 	return fresh.GetResourceVersion(), nil
-}
-
-func sameEntry(a, b plan.Object) bool {
-	x, y := plan.OurEntry(a, ""), plan.OurEntry(b, "")
-	if x == nil || y == nil {
-		return x == nil && y == nil
-	}
-	return x.FieldsV1.Equal(*y.FieldsV1)
 }
 
 func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
@@ -112,7 +103,7 @@ func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.O
 	case unchanged(s.Live, answer):
 		o.Result = plan.Unchanged
 	}
-	o.Warning = plan.Resisted(s.Intent, answer)
+	o.Warning = fields.Resisted(s.Intent, answer)
 	return o, nil
 }
 
@@ -146,29 +137,12 @@ func body(intent runtime.ApplyConfiguration, uid types.UID, version string) ([]b
 }
 
 // unchanged compares content, not resourceVersions: a dry run never moves one.
-func unchanged(before, after plan.Object) bool {
-	return sameOwners(before.GetManagedFields(), after.GetManagedFields()) && equality.Semantic.DeepEqual(bare(before), bare(after))
+func unchanged(before, after fields.Object) bool {
+	return fields.SameOwners(before, after) && equality.Semantic.DeepEqual(bare(before), bare(after))
 }
 
-// sameOwners compares who owns what, not when and in which order it is written.
-func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		x, y := &fieldpath.Set{}, &fieldpath.Set{}
-		if a[i].Manager != b[i].Manager || a[i].Operation != b[i].Operation || a[i].Subresource != b[i].Subresource ||
-			a[i].FieldsV1 == nil || b[i].FieldsV1 == nil ||
-			x.FromJSON(bytes.NewReader(a[i].FieldsV1.GetRawBytes())) != nil ||
-			y.FromJSON(bytes.NewReader(b[i].FieldsV1.GetRawBytes())) != nil || !x.Equals(y) {
-			return false
-		}
-	}
-	return true
-}
-
-func bare(o plan.Object) plan.Object {
-	c := o.DeepCopyObject().(plan.Object)
+func bare(o fields.Object) fields.Object {
+	c := o.DeepCopyObject().(fields.Object)
 	c.SetResourceVersion("")
 	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // lists leave it out
 	c.SetManagedFields(nil)

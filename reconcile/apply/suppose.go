@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,11 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 )
 
 // ErrRefused says that the API server would not store a manifest.
@@ -82,26 +80,13 @@ type applied struct {
 		Size *int32 `json:"size"`
 	} `json:"spec"`
 	// serverSide are the fields that kubectl alone owns.
-	serverSide *fieldpath.Set
+	serverSide fields.Set
 }
 
 func lastApplied(stored *v1.ClusteredCache) applied {
-	a := applied{serverSide: &fieldpath.Set{}}
+	a := applied{serverSide: fields.AppliedAlone(stored, "kubectl")}
 	// What is no JSON was not written by kubectl, and says nothing.
 	_ = json.Unmarshal([]byte(stored.Annotations[corev1.LastAppliedConfigAnnotation]), &a)
-	others := &fieldpath.Set{}
-	for _, e := range stored.ManagedFields {
-		set := &fieldpath.Set{}
-		if e.FieldsV1 == nil || set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
-			continue
-		}
-		if e.Manager == "kubectl" && e.Operation == metav1.ManagedFieldsOperationApply {
-			a.serverSide = a.serverSide.Union(set) // one for each subresource
-		} else {
-			others = others.Union(set)
-		}
-	}
-	a.serverSide = a.serverSide.Difference(others)
 	return a
 }
 
@@ -112,7 +97,7 @@ func (a applied) merge(field string, stored, manifest map[string]string) map[str
 	clientSide, _ := a.Metadata[field].(map[string]any)
 	maps.DeleteFunc(merged, func(name, _ string) bool {
 		_, was := clientSide[name]
-		return was || a.serverSide.Has(fieldpath.MakePathOrDie("metadata", field, name))
+		return was || a.serverSide.Has("metadata", field, name)
 	})
 	if merged == nil {
 		return manifest

@@ -1,14 +1,13 @@
 package plan
 
 import (
-	"reflect"
-
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -16,7 +15,7 @@ import (
 type child struct {
 	ref      Ref
 	intent   runtime.ApplyConfiguration // nil: should not exist
-	live     Object                     // nil: does not exist
+	live     fields.Object              // nil: does not exist
 	err      error                      // the intent cannot be built
 	unwanted string                     // why it should not exist
 	wanted   int32                      // nodes of a StatefulSet
@@ -61,13 +60,13 @@ func cacheRef(c *v1.ClusteredCache) Ref {
 	return Ref{Kind: v1.Kind, Namespace: c.Namespace, Name: c.Name}
 }
 
-func isControlledBy(o Object, cache *v1.ClusteredCache) bool {
+func isControlledBy(o fields.Object, cache *v1.ClusteredCache) bool {
 	return metav1.IsControlledBy(o, cache)
 }
 
 // formerOwner is the object's controller when that is a cache of the same name
 // that no longer exists: names are unique, so another uid is a former life.
-func formerOwner(o Object, cache *v1.ClusteredCache) *metav1.OwnerReference {
+func formerOwner(o fields.Object, cache *v1.ClusteredCache) *metav1.OwnerReference {
 	ref := metav1.GetControllerOf(o)
 	if ref == nil || ref.UID == cache.UID || ref.Kind != v1.Kind || ref.Name != cache.Name {
 		return nil
@@ -118,12 +117,4 @@ func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
 	s.Status = *old.Status.DeepCopy()
 	s.Status.ObservedGeneration = 0
 	return s
-}
-
-// contentEqual compares two apply values of one field by what JSON carries.
-func contentEqual[A, B any](want *A, live *B) bool {
-	if want == nil || live == nil {
-		return (want == nil) == (live == nil)
-	}
-	return contains(follow(reflect.ValueOf(want)), follow(reflect.ValueOf(live)))
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -87,7 +88,7 @@ func (d *deletion) orphaned() bool {
 func isOrphaned(in Input) bool {
 	sts := in.Live.StatefulSet
 	return slices.Contains(in.Cache.Finalizers, metav1.FinalizerOrphanDependents) ||
-		sts != nil && metav1.GetControllerOf(sts) == nil && OurEntry(sts, "") != nil
+		sts != nil && metav1.GetControllerOf(sts) == nil && fields.OurEntry(sts, "") != nil
 }
 
 // inForeground: the garbage collector deletes all children at once, Jobs too,
@@ -128,7 +129,7 @@ func (d *deletion) draining() bool {
 		intent := resources.Finalizer(d.Cache, since.UTC().Format(time.RFC3339Nano))
 		d.plan.Steps = append(d.plan.Steps, Step{
 			Action: ActionChange, Target: cacheRef(d.Cache), Intent: intent, Live: d.Cache,
-			Reason: "draining begins", Changes: Compare(intent, d.Cache, ""),
+			Reason: "draining begins", Changes: fields.Compare(intent, d.Cache, ""),
 		})
 	}
 	end := since.Add(wanted)

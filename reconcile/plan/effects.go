@@ -9,6 +9,7 @@ import (
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -113,7 +114,7 @@ func downgrade(s Step) string {
 	return ""
 }
 
-func changesTemplate(changes []Change) bool {
+func changesTemplate(changes []fields.Change) bool {
 	for _, c := range changes {
 		if strings.HasPrefix(c.Path, "spec.template.") && c.From != c.To {
 			return true

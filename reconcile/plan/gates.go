@@ -10,6 +10,7 @@ import (
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -70,7 +71,7 @@ func mayAdopt(in Input, c child) bool {
 }
 
 // foreign: the live object is neither this cache's nor one it may take over.
-func foreign(in Input, live Object) bool {
+func foreign(in Input, live fields.Object) bool {
 	_, held := nameConflict(in, child{live: live})
 	return held
 }

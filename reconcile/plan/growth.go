@@ -5,13 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -128,7 +127,7 @@ func growClaims(in Input) []Step {
 				WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.DeepCopy()})))
 		steps = append(steps, Step{
 			Action: ActionChange, Target: Ref{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name},
-			Intent: intent, Live: claim, Changes: Compare(intent, claim, ""), Reason: "spec.storage.size has grown",
+			Intent: intent, Live: claim, Changes: fields.Compare(intent, claim, ""), Reason: "spec.storage.size has grown",
 		})
 	}
 	return steps
@@ -184,7 +183,7 @@ func resizeError(claim *corev1.PersistentVolumeClaim) string {
 func (p *Plan) replace(in Input, target Ref) {
 	sts := in.Live.StatefulSet
 	live := liveStorage(sts).Size
-	if lost := notOurs(sts); len(lost) > 0 {
+	if lost := fields.NotOurs(sts); len(lost) > 0 {
 		p.Holds = append(p.Holds, Hold{Gate: "immutable", Target: target, Class: Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("the volumes have grown to %s; the claim template of %s stays at %s, because a replaced StatefulSet would lose what others set in it: %s. "+
 				"Remove that, and the next pass goes on", size(in), target, live.String(), strings.Join(lost, ", "))})
@@ -196,36 +195,11 @@ func (p *Plan) replace(in Input, target Ref) {
 	}
 	intent.Spec.ServiceName, intent.Spec.PodManagementPolicy = &sts.Spec.ServiceName, &sts.Spec.PodManagementPolicy
 	p.Steps = append(p.Steps, Step{
-		Action: ActionReplace, Target: target, Intent: intent, Live: sts, Changes: []Change{templateChange(live, in.Cache.Spec.Storage.Size)},
+		Action: ActionReplace, Target: target, Intent: intent, Live: sts, Changes: []fields.Change{templateChange(live, in.Cache.Spec.Storage.Size)},
 		Reason: "its claim template cannot change; nodes and claims stay as they are",
 	})
 }
 
-func templateChange(from, to resource.Quantity) Change {
-	return Change{Path: "spec.volumeClaimTemplates[" + v1.ClaimName + "].spec.resources.requests.storage", From: compact(from), To: compact(to)}
-}
-
-// notOurs are the fields of a StatefulSet's spec that other managers set and we
-// do not, by path. What admission set in our own requests carries our name: it
-// would again.
-func notOurs(sts *appsv1.StatefulSet) []string {
-	spec := "spec"
-	ours, theirs := &fieldpath.Set{}, &fieldpath.Set{}
-	for _, e := range sts.ManagedFields {
-		if e.FieldsV1 == nil || e.Subresource != "" {
-			continue
-		}
-		set := parseSet(e.FieldsV1.GetRawBytes()).WithPrefix(fieldpath.PathElement{FieldName: &spec}).Leaves()
-		if e.Manager == v1.FieldManager {
-			ours = ours.Union(set)
-		} else {
-			theirs = theirs.Union(set)
-		}
-	}
-	var paths []string
-	theirs.Difference(ours).Iterate(func(path fieldpath.Path) {
-		paths = append(paths, "spec."+pathString(path))
-	})
-	slices.Sort(paths)
-	return paths
+func templateChange(from, to resource.Quantity) fields.Change {
+	return fields.Change{Path: "spec.volumeClaimTemplates[" + v1.ClaimName + "].spec.resources.requests.storage", From: compact(from), To: compact(to)}
 }

@@ -11,6 +11,7 @@ import (
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 )
 
 // The API server refuses a write as a whole when one immutable field in it
@@ -104,7 +105,7 @@ func otherSelector(_ Input, c child) (Hold, bool) {
 		return Hold{}, false
 	}
 	want := c.intent.(*acappsv1.StatefulSetApplyConfiguration)
-	if contentEqual(want.Spec.Selector, live.Spec.Selector) {
+	if fields.SameContent(want.Spec.Selector, live.Spec.Selector) {
 		return Hold{}, false
 	}
 	return Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
@@ -115,25 +116,25 @@ func otherSelector(_ Input, c child) (Hold, bool) {
 // keepImmutable puts the live value of fields that cannot change into the
 // intent, which the planner has just built, and says so.
 func keepImmutable(c child) []Hold {
-	var held []Change
+	var held []fields.Change
 	switch live := c.live.(type) {
 	case *appsv1.StatefulSet:
 		spec := c.intent.(*acappsv1.StatefulSetApplyConfiguration).Spec
 		if *spec.ServiceName != live.Spec.ServiceName {
-			held = append(held, Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
+			held = append(held, fields.Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
 			spec.ServiceName = &live.Spec.ServiceName
 		}
 		// One that was adopted may be OrderedReady. Nobody asked for the other:
 		// its nodes come one after the other, and unstick frees its rollouts.
 		spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
-		if !contentEqual(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
-			held = append(held, Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
+		if !fields.SameContent(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
+			held = append(held, fields.Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
 			spec.VolumeClaimTemplates = claimTemplates(live)
 		}
 	case *corev1.Service:
 		spec := c.intent.(*accorev1.ServiceApplyConfiguration).Spec
 		if spec.ClusterIP != nil && *spec.ClusterIP != live.Spec.ClusterIP {
-			held = append(held, Change{Path: "spec.clusterIP", From: live.Spec.ClusterIP, To: *spec.ClusterIP})
+			held = append(held, fields.Change{Path: "spec.clusterIP", From: live.Spec.ClusterIP, To: *spec.ClusterIP})
 			spec.ClusterIP = &live.Spec.ClusterIP
 		}
 	}

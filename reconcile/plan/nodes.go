@@ -8,6 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/clusteredcache/reconcile/fields"
 )
 
 // Nodes is what was observed of the nodes of a cache that has not settled.
@@ -117,7 +119,7 @@ func (n *Nodes) LastProgress(sts *appsv1.StatefulSet) time.Time {
 			last = t
 		}
 	}
-	if entry := OurEntry(sts, ""); entry != nil && entry.Time != nil {
+	if entry := fields.OurEntry(sts, ""); entry != nil && entry.Time != nil {
 		later(entry.Time.Time)
 	}
 	for _, pod := range n.Pods {

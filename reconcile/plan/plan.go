@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -56,7 +57,7 @@ func decide(in Input) Plan {
 // finalize puts our finalizer on the cache before anything is made for it.
 func finalize(in Input) []Step {
 	intent := resources.Finalizer(in.Cache, "")
-	changes := Compare(intent, in.Cache, "")
+	changes := fields.Compare(intent, in.Cache, "")
 	if len(changes) == 0 {
 		return nil
 	}
@@ -85,14 +86,14 @@ func (p *Plan) add(in Input, c child) {
 		return
 	}
 	p.Holds = append(p.Holds, keepImmutable(c)...)
-	changes := Compare(c.intent, c.live, "")
-	if len(changes) == 0 && leftovers(c) == nil {
+	changes := fields.Compare(c.intent, c.live, "")
+	if left := fields.StraysOf(c.intent, c.live); len(changes) == 0 && left.Empty() {
 		return
 	}
-	if found := strays(in, c); found.strays != nil {
-		step, after := found.step(c)
+	if found := strays(in, c); !found.Empty() {
+		step, after := own(c, found)
 		p.Steps = append(p.Steps, step)
-		changes = Compare(c.intent, after, "")
+		changes = fields.Compare(c.intent, after, "")
 	}
 	p.Steps = append(p.Steps, Step{
 		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
@@ -115,7 +116,7 @@ func (p *Plan) holds(kind string) bool {
 	})
 }
 
-func reason(in Input, c child, changes []Change) string {
+func reason(in Input, c child, changes []fields.Change) string {
 	if !isControlledBy(c.live, in.Cache) {
 		return "taken over by annotation " + v1.AdoptByAnnotation
 	}
@@ -139,7 +140,7 @@ func reason(in Input, c child, changes []Change) string {
 
 // restarts counts the nodes that a changed pod template makes the StatefulSet
 // controller replace.
-func restarts(c child, changes []Change) int32 {
+func restarts(c child, changes []fields.Change) int32 {
 	for _, change := range changes {
 		if strings.HasPrefix(change.Path, "spec.template.") && change.From != change.To {
 			return int32(len(replaced(c.live.(*appsv1.StatefulSet), c.wanted)))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
 	"example.com/clusteredcache/reconcile/internal/scenario"
 	"example.com/clusteredcache/reconcile/plan"
@@ -71,7 +72,7 @@ func orNothing(value string) string {
 	return value
 }
 
-func takers(c plan.Change) string {
+func takers(c fields.Change) string {
 	names := make([]string, 0, len(c.By))
 	for _, m := range c.By {
 		names = append(names, m.Name+" by "+m.Operation)

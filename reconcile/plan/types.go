@@ -10,13 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/fields"
 )
-
-// Object is a live object as the API server returned it.
-type Object interface {
-	metav1.Object
-	runtime.Object
-}
 
 // Ref names one object.
 type Ref struct {
@@ -103,9 +98,9 @@ type Step struct {
 	Managers []metav1.ManagedFieldsEntry
 	// Live is the object that the plan saw (all but create): the
 	// write holds only for this uid and resourceVersion.
-	Live Object
+	Live fields.Object
 	// Changes are the fields that differ, in path order (change).
-	Changes []Change
+	Changes []fields.Change
 	// Restarts is the number of nodes that the step makes the StatefulSet
 	// controller replace.
 	Restarts int32
@@ -118,25 +113,6 @@ type Step struct {
 	// After says what must be there before the step can be sent, when that
 	// exists only on paper ("namespace shop is created"): the step is not sent.
 	After string
-}
-
-// Manager is an entry of an object's managedFields.
-type Manager struct {
-	Name      string    `json:"name"`
-	Operation string    `json:"operation"`
-	Time      time.Time `json:"time"`
-}
-
-// Change is one field that we own or want to own and that is not as it should be.
-type Change struct {
-	// Path is addressed by merge keys: spec.template.spec.containers[cache].image.
-	Path string `json:"path"`
-	// From and To are the live and the wanted value as compact JSON; empty
-	// means absent. Both are equal when only the ownership was lost.
-	From string `json:"from,omitempty"`
-	To   string `json:"to,omitempty"`
-	// By are the managers that own the field now, other than ours.
-	By []Manager `json:"by,omitempty"`
 }
 
 // Class says whether a Hold resolves by itself.
@@ -191,7 +167,7 @@ type Outcome struct {
 	Step   Step
 	Result Result
 	// Object is what the server returned (created, configured, unchanged).
-	Object Object
+	Object fields.Object
 	// Err is set when Result is Failed.
 	Err error
 	// Rejected tells a refusal, which the server would repeat (invalid,
@@ -274,7 +250,7 @@ type Edit struct {
 	Estimate string
 	// Changes in spec, labels and annotations, in path order; none for a new
 	// cache.
-	Changes []Change
+	Changes []fields.Change
 }
 
 // Event is something to tell whoever looks at the cache later.

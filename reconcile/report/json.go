@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -248,7 +249,7 @@ func stepJSON(o plan.Outcome) jsonStep {
 	return j
 }
 
-func changesJSON(m *mask, changes []plan.Change) []jsonChange {
+func changesJSON(m *mask, changes []fields.Change) []jsonChange {
 	var list []jsonChange
 	for _, c := range changes {
 		c, _ = m.change(c)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/fields"
 )
 
 func markdownOf(t *testing.T, f Fleet) string {
@@ -68,7 +68,7 @@ func TestMarkdownIsCut(t *testing.T) {
 func TestMarkdownOfOneHugeCache(t *testing.T) {
 	r := bumped()
 	for i := range 2000 {
-		r.Outcomes[0].Step.Changes = append(r.Outcomes[0].Step.Changes, plan.Change{Path: fmt.Sprintf("spec.x%d", i), To: strings.Repeat("y", 100)})
+		r.Outcomes[0].Step.Changes = append(r.Outcomes[0].Step.Changes, fields.Change{Path: fmt.Sprintf("spec.x%d", i), To: strings.Repeat("y", 100)})
 	}
 	text := markdownOf(t, fleet(1, r))
 	if len(text) > markdownLimit || !strings.Contains(text, "The details leave out 1 more cache:") || !strings.Contains(text, "| shop/cache (edited) |") {

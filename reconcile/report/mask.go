@@ -4,15 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/fields"
 )
 
 // notShown stands for every value that is not shown, so that two of them say
@@ -31,13 +26,13 @@ var variableValue = regexp.MustCompile(`\.env\[.*\]\.value$`)
 // What is not sure is hidden.
 type mask struct {
 	// live is the object that changes, nil: nothing in it is known to be ours.
-	live plan.Object
+	live fields.Object
 	ours map[string]bool // made when first needed
 }
 
 // change returns c as it may be printed, and whether something is hidden: its
 // From and To may then look equal without being so.
-func (m *mask) change(c plan.Change) (plan.Change, bool) {
+func (m *mask) change(c fields.Change) (fields.Change, bool) {
 	if strings.Contains(c.Path, lastApplied) {
 		c.From, c.To = whole(c.From), whole(c.To)
 		return c, true
@@ -119,7 +114,7 @@ func (h *hider) hide(value any, path string) any {
 				h.count++
 				continue
 			}
-			v[key] = h.hide(item, path+field(key))
+			v[key] = h.hide(item, fields.Join(path, key))
 		}
 	case nil:
 	default:
@@ -138,75 +133,10 @@ func itemName(item any) string {
 	return name
 }
 
-// field is a field in a path, in the form of plan.Change.
-func field(name string) string {
-	if strings.ContainsAny(name, `./[]"`) {
-		return fmt.Sprintf("[%q]", name)
-	}
-	return "." + name
-}
-
-// isOurs tells whether our manager owns the variable at path, and no other.
+// isOurs reports whether our manager owns the variable at path, and no other.
 func (m *mask) isOurs(path string) bool {
-	if m.ours == nil {
-		m.ours = map[string]bool{}
-		if m.live != nil {
-			m.collect()
-		}
+	if m.ours == nil && m.live != nil {
+		m.ours = fields.OursAlone(m.live)
 	}
-	return m.ours["."+strings.TrimPrefix(path, ".")]
-}
-
-func (m *mask) collect() {
-	entries := m.live.GetManagedFields()
-	for _, wantOurs := range []bool{true, false} {
-		for _, e := range entries {
-			isOurs := e.Manager == v1.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
-			if isOurs != wantOurs || e.FieldsV1 == nil {
-				continue
-			}
-			var tree map[string]any
-			if json.Unmarshal(e.FieldsV1.GetRawBytes(), &tree) != nil {
-				clear(m.ours) // who owns what is not known
-				return
-			}
-			owned(tree, "", func(path string) {
-				if m.ours[path] = isOurs; !isOurs {
-					delete(m.ours, path)
-				}
-			})
-		}
-	}
-}
-
-// owned calls found with the paths of all environment variables' values in a
-// tree of managedFields.
-func owned(tree map[string]any, path string, found func(path string)) {
-	for key, below := range tree {
-		at := path
-		if name, ok := strings.CutPrefix(key, "f:"); ok {
-			at += field(name)
-		} else if raw, ok := strings.CutPrefix(key, "k:"); ok {
-			at += "[" + mergeKey(raw) + "]"
-		}
-		if variableValue.MatchString(at) {
-			found(at)
-		}
-		if m, ok := below.(map[string]any); ok {
-			owned(m, at, found)
-		}
-	}
-}
-
-// mergeKey is {"name":"x"} as paths have it: x.
-func mergeKey(raw string) string {
-	var key map[string]any
-	if json.Unmarshal([]byte(raw), &key) != nil {
-		return raw
-	}
-	values := make([]string, 0, len(key))
-	for _, name := range slices.Sorted(maps.Keys(key)) {
-		values = append(values, fmt.Sprint(key[name]))
-	}
-	return strings.Join(values, "/")
+	return m.ours[path]
 }

@@ -11,6 +11,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -29,14 +30,14 @@ func intent(name string) *appsv1ac.StatefulSetApplyConfiguration {
 // bumped is a stored cache whose version a manifest raises.
 func bumped() plan.Report {
 	s := step(plan.ActionChange, "StatefulSet", "cache", "spec.template.spec.containers[cache].image differs",
-		plan.Change{Path: "spec.template.spec.containers[cache].image", From: `"docker.io/library/memcached:1.6.38"`, To: `"docker.io/library/memcached:1.6.39"`})
+		fields.Change{Path: "spec.template.spec.containers[cache].image", From: `"docker.io/library/memcached:1.6.38"`, To: `"docker.io/library/memcached:1.6.39"`})
 	s.Restarts = 3
 	r := done("cache", plan.Verdict{State: plan.Progressing, Reason: "NotObserved", Message: "the StatefulSet controller has yet to see the change"},
 		[]plan.Step{s}, plan.Configured)
 	r.Plan.Steps[0].Effects = []string{"upgrade from 1.6.38 to 1.6.39", "3 nodes restart, one at a time, in this order: cache-2, cache-1, cache-0"}
-	r.Edit = &plan.Edit{Changes: []plan.Change{
-		{Path: "metadata.labels.team", From: `"web"`, By: []plan.Manager{{Name: "kubectl-label", Operation: "Update", Time: someTime}}},
-		{Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`, By: []plan.Manager{argo}},
+	r.Edit = &plan.Edit{Changes: []fields.Change{
+		{Path: "metadata.labels.team", From: `"web"`, By: []fields.Manager{{Name: "kubectl-label", Operation: "Update", Time: someTime}}},
+		{Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`, By: []fields.Manager{argo}},
 	}}
 	return r
 }
@@ -68,7 +69,7 @@ func kept() plan.Report {
 	r := warned()
 	r.Plan.Steps[0].Restarts = 3
 	r.Outcomes[0].Step.Restarts = 3
-	r.Outcomes[0].Step.Changes = []plan.Change{{Path: "spec.replicas", From: "3", To: "5"}}
+	r.Outcomes[0].Step.Changes = []fields.Change{{Path: "spec.replicas", From: "3", To: "5"}}
 	r.Plan.Steps[0].Effects = []string{"3 nodes restart"}
 	return r
 }
@@ -77,20 +78,20 @@ func kept() plan.Report {
 func injected() plan.Report {
 	const evil = "x` ``` ````\n```\n</details><img src=x onerror=alert(1)> | @octocat #1 https://evil.example [a](b) **b** _i_ \x1b[2J\u202e"
 	r := done("i", plan.Verdict{State: plan.Stalled, Reason: "R|" + evil, Message: evil}, []plan.Step{
-		step(plan.ActionChange, "StatefulSet", evil, evil, plan.Change{Path: evil, From: `"` + evil + `"`, To: `"@here"`,
-			By: []plan.Manager{{Name: evil, Operation: "Update"}}}),
+		step(plan.ActionChange, "StatefulSet", evil, evil, fields.Change{Path: evil, From: `"` + evil + `"`, To: `"@here"`,
+			By: []fields.Manager{{Name: evil, Operation: "Update"}}}),
 		step(plan.ActionCreate, "Service", "i", evil),
 	}, plan.Configured, plan.Estimated)
 	r.Outcomes[0].Warning, r.Outcomes[1].Estimate = evil, evil
 	r.Plan.Steps[0].Effects = []string{evil}
 	r.Plan.Holds = []plan.Hold{{Reason: evil, Class: "blocked", Target: ref("Service", evil), Message: evil}}
-	r.Edit = &plan.Edit{Changes: []plan.Change{{Path: evil, To: `"` + evil + `"`}}}
+	r.Edit = &plan.Edit{Changes: []fields.Change{{Path: evil, To: `"` + evil + `"`}}}
 	return r
 }
 
 // shared is a live StatefulSet on which we own the value of OURS and SHARED, and
 // kubectl that of SHARED and THEIRS.
-func shared() plan.Object {
+func shared() fields.Object {
 	fields := func(names ...string) *metav1.FieldsV1 {
 		items := make([]string, 0, len(names))
 		for _, n := range names {
@@ -108,18 +109,18 @@ func shared() plan.Object {
 func variables() plan.Report {
 	const env = "spec.template.spec.containers[cache].env"
 	s := step(plan.ActionChange, "StatefulSet", "v", "differs",
-		plan.Change{Path: env + "[OURS].value", From: `"seen"`, To: `"wanted"`},
-		plan.Change{Path: env + "[OURS]", From: `{"name":"OURS","value":"seen"}`},
-		plan.Change{Path: env + "[SHARED].value", From: `"hunter2"`, To: `"wanted"`},
-		plan.Change{Path: env + "[SHARED]", From: `{"name":"SHARED","value":"hunter2"}`},
-		plan.Change{Path: env + "[THEIRS].value", From: `"hunter2"`, To: `"hunter2"`, By: []plan.Manager{kubectl}},
-		plan.Change{Path: env + "[NOBODY].value", From: `"hunter2"`},
-		plan.Change{Path: env + "[THEIRS].valueFrom.secretKeyRef.name", From: `"s"`, To: `"t"`},
-		plan.Change{Path: env + "[REF]", From: `{"name":"REF","valueFrom":{"secretKeyRef":{"key":"k","name":"s"}}}`},
+		fields.Change{Path: env + "[OURS].value", From: `"seen"`, To: `"wanted"`},
+		fields.Change{Path: env + "[OURS]", From: `{"name":"OURS","value":"seen"}`},
+		fields.Change{Path: env + "[SHARED].value", From: `"hunter2"`, To: `"wanted"`},
+		fields.Change{Path: env + "[SHARED]", From: `{"name":"SHARED","value":"hunter2"}`},
+		fields.Change{Path: env + "[THEIRS].value", From: `"hunter2"`, To: `"hunter2"`, By: []fields.Manager{kubectl}},
+		fields.Change{Path: env + "[NOBODY].value", From: `"hunter2"`},
+		fields.Change{Path: env + "[THEIRS].valueFrom.secretKeyRef.name", From: `"s"`, To: `"t"`},
+		fields.Change{Path: env + "[REF]", From: `{"name":"REF","valueFrom":{"secretKeyRef":{"key":"k","name":"s"}}}`},
 	)
 	s.Live = shared()
 	r := done("v", plan.Verdict{State: plan.Settled}, []plan.Step{s}, plan.Configured)
-	r.Edit = &plan.Edit{Changes: []plan.Change{
+	r.Edit = &plan.Edit{Changes: []fields.Change{
 		{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: `"hunter2"`, To: `"hunter2, too"`},
 		{Path: "spec.podTemplate.spec.containers", From: `[{"name":"cache","env":[{"name":"P","value":"hunter2"},{"name":"Q","value":"hunter2, too"}]}]`,
 			To: `[{"name":"cache","env":[{"name":"P","value":"hunter2"},{"name":"Q","value":"wanted"}]}]`},
@@ -176,7 +177,7 @@ func TestPreviewSummary(t *testing.T) {
 	status := done("x", plan.Verdict{State: plan.Progressing}, nil)
 	status.StatusWritten = true
 	relabelled := done("x", plan.Verdict{}, nil)
-	relabelled.Edit = &plan.Edit{Changes: []plan.Change{{Path: "metadata.labels.a", To: `"b"`}}}
+	relabelled.Edit = &plan.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
 	same := done("x", plan.Verdict{}, nil)
 	same.Edit = &plan.Edit{}
 	tests := []struct {

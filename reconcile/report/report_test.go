@@ -9,19 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
 var (
 	someTime = time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
-	kubectl  = plan.Manager{Name: "kubectl-scale", Operation: "Update", Time: someTime}
-	argo     = plan.Manager{Name: "argocd-controller", Operation: "Apply"}
+	kubectl  = fields.Manager{Name: "kubectl-scale", Operation: "Update", Time: someTime}
+	argo     = fields.Manager{Name: "argocd-controller", Operation: "Apply"}
 )
 
 func ref(kind, name string) plan.Ref { return plan.Ref{Kind: kind, Namespace: "shop", Name: name} }
 
-func step(action plan.Action, kind, name, reason string, changes ...plan.Change) plan.Step {
+func step(action plan.Action, kind, name, reason string, changes ...fields.Change) plan.Step {
 	return plan.Step{Action: action, Target: ref(kind, name), Reason: reason, Changes: changes}
 }
 
@@ -46,10 +47,10 @@ func fresh() plan.Report {
 
 func changed() plan.Report {
 	s := step(plan.ActionChange, "StatefulSet", "b", "spec.replicas and 2 more differ",
-		plan.Change{Path: "spec.replicas", From: "3", To: "5", By: []plan.Manager{kubectl, argo}},
-		plan.Change{Path: "spec.template.metadata.labels[a/b]", To: `"x"`},
-		plan.Change{Path: "spec.template.spec.containers[cache].args", From: `["-m","64"]`},
-		plan.Change{Path: "spec.template.spec.containers[cache].image", From: `"memcached:1"`, To: `"memcached:1"`, By: []plan.Manager{argo}},
+		fields.Change{Path: "spec.replicas", From: "3", To: "5", By: []fields.Manager{kubectl, argo}},
+		fields.Change{Path: "spec.template.metadata.labels[a/b]", To: `"x"`},
+		fields.Change{Path: "spec.template.spec.containers[cache].args", From: `["-m","64"]`},
+		fields.Change{Path: "spec.template.spec.containers[cache].image", From: `"memcached:1"`, To: `"memcached:1"`, By: []fields.Manager{argo}},
 	)
 	s.Restarts = 3
 	r := done("b", plan.Verdict{State: plan.Progressing, Reason: "Progressing", Message: "1 of 3 nodes is updated"},
@@ -95,17 +96,17 @@ func warned() plan.Report {
 
 func secrets() plan.Report {
 	const container = `{"env":[{"name":"PASSWORD","value":"hunter2"},{"name":"REF","valueFrom":{"secretKeyRef":{"key":"k"}}}],"name":"x"}`
-	by := []plan.Manager{kubectl}
+	by := []fields.Manager{kubectl}
 	return done("g", plan.Verdict{State: plan.Settled, Reason: "Ready"}, []plan.Step{
 		step(plan.ActionChange, "StatefulSet", "g", "differs",
-			plan.Change{Path: "metadata.annotations", From: `{"kubectl.kubernetes.io/last-applied-configuration":"hunter2","x":"y"}`, To: `{"x":"z"}`},
-			plan.Change{Path: "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", From: `"hunter2"`},
-			plan.Change{Path: "spec.template.spec.containers", From: `[` + container + `]`, By: by},
-			plan.Change{Path: "spec.template.spec.containers[x]", From: container, To: container, By: by},
-			plan.Change{Path: "spec.template.spec.containers[x].env", From: `[{"name":"A","value":"hunter2"}]`, To: `[{"name":"A","value":"ours"}]`, By: by},
-			plan.Change{Path: "spec.template.spec.containers[x].env[A].value", From: `"hunter2"`, To: `"ours"`, By: by},
-			plan.Change{Path: "spec.template.spec.containers[x].env[B].value", From: `"was ours"`, To: `"ours"`},
-			plan.Change{Path: "spec.template.spec.containers[x].env[C].value", From: `"hunter2"`, To: `"hunter2"`, By: by},
+			fields.Change{Path: "metadata.annotations", From: `{"kubectl.kubernetes.io/last-applied-configuration":"hunter2","x":"y"}`, To: `{"x":"z"}`},
+			fields.Change{Path: "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", From: `"hunter2"`},
+			fields.Change{Path: "spec.template.spec.containers", From: `[` + container + `]`, By: by},
+			fields.Change{Path: "spec.template.spec.containers[x]", From: container, To: container, By: by},
+			fields.Change{Path: "spec.template.spec.containers[x].env", From: `[{"name":"A","value":"hunter2"}]`, To: `[{"name":"A","value":"ours"}]`, By: by},
+			fields.Change{Path: "spec.template.spec.containers[x].env[A].value", From: `"hunter2"`, To: `"ours"`, By: by},
+			fields.Change{Path: "spec.template.spec.containers[x].env[B].value", From: `"was ours"`, To: `"ours"`},
+			fields.Change{Path: "spec.template.spec.containers[x].env[C].value", From: `"hunter2"`, To: `"hunter2"`, By: by},
 		),
 	}, plan.Configured)
 }
@@ -113,7 +114,7 @@ func secrets() plan.Report {
 func hostile() plan.Report {
 	r := done("h\x1b[2J", plan.Verdict{State: plan.Settled, Reason: "Ready\r", Message: "bell \a, C1 \u009b31m, turn \u202e, bad \xff, é 日本"}, []plan.Step{
 		step(plan.ActionChange, "StatefulSet", "h\nDone: 9 created", "a\tb",
-			plan.Change{Path: "x\n", From: "1\n2", To: strings.Repeat("é", 300), By: []plan.Manager{{Name: "m\x1b]0;t\a", Operation: "Update"}}}),
+			fields.Change{Path: "x\n", From: "1\n2", To: strings.Repeat("é", 300), By: []fields.Manager{{Name: "m\x1b]0;t\a", Operation: "Update"}}}),
 	}, plan.Configured)
 	r.Plan.Holds = []plan.Hold{{Reason: "R\n", Class: "blocked", Target: ref("Service", "h\x7f"), Message: "m\u2028n"}}
 	return r

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
 	"example.com/clusteredcache/reconcile/plan"
 )
@@ -49,7 +50,7 @@ func TestDayTwo(t *testing.T) {
 	healing := done("a", plan.Verdict{State: plan.Progressing, Reason: "CrashLoopBackOff", Message: "2 of 3 nodes ready"},
 		[]plan.Step{down, stuck}, plan.Configured, plan.Deleted)
 	larger := step(plan.ActionReplace, "StatefulSet", "b", "its claim template cannot change",
-		plan.Change{Path: "spec.volumeClaimTemplates[data].spec.resources.requests.storage", From: `"1Gi"`, To: `"2Gi"`})
+		fields.Change{Path: "spec.volumeClaimTemplates[data].spec.resources.requests.storage", From: `"1Gi"`, To: `"2Gi"`})
 	replaced := done("b", plan.Verdict{State: plan.Settled, Reason: "Ready", Message: "3 of 3 nodes ready"}, []plan.Step{larger}, plan.Replaced)
 	f := Fleet{Total: 5, Caches: []plan.Report{healing, replaced, stalled(), refused()}, Waited: true, TimedOut: true}
 	var b bytes.Buffer

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -146,7 +147,7 @@ func (v view) word(o plan.Outcome) string {
 
 // changeLines is one line for the live value and one for the wanted one. The
 // managers stand where they explain most: behind the value that they set.
-func changeLines(m *mask, c plan.Change, verb string) []line {
+func changeLines(m *mask, c fields.Change, verb string) []line {
 	same := c.From == c.To
 	c, hidden := m.change(c)
 	path, by := OneLine(c.Path), managers(verb, c.By)
@@ -164,7 +165,7 @@ func changeLines(m *mask, c plan.Change, verb string) []line {
 	return lines
 }
 
-func managers(verb string, by []plan.Manager) string {
+func managers(verb string, by []fields.Manager) string {
 	if len(by) == 0 {
 		return ""
 	}

@@ -31,15 +31,17 @@ var allowed = []allowance{
 	{"api/v1", nil},
 	{"api/v1/applyconfiguration/...", []string{"api/v1/..."}}, // generated
 	{"reconcile/resources", []string{"api/v1/..."}},
-	{"reconcile/plan", []string{"api/v1/...", "reconcile/resources"}},
+	// Of api/v1 fields needs names: that of our manager, and an annotation of ours.
+	{"reconcile/fields", []string{"api/v1"}},
+	{"reconcile/plan", []string{"api/v1/...", "reconcile/fields", "reconcile/resources"}},
 	// Of resources observe and status need names, selectors and hashes, which
 	// must be the same everywhere.
 	{"reconcile/observe", []string{"api/v1/...", "reconcile/plan", "reconcile/resources"}},
 	{"reconcile/status", []string{"api/v1/...", "reconcile/plan", "reconcile/resources"}},
-	{"reconcile/apply", []string{"api/v1/...", "reconcile/plan"}},
-	{"reconcile/report", []string{"api/v1/...", "reconcile/plan"}},
+	{"reconcile/apply", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
+	{"reconcile/report", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
 	{"reconcile/kube", []string{"api/v1/..."}},
-	{"reconcile", []string{"api/v1/...", "reconcile/resources", "reconcile/plan",
+	{"reconcile", []string{"api/v1/...", "reconcile/fields", "reconcile/resources", "reconcile/plan",
 		"reconcile/observe", "reconcile/status", "reconcile/apply", "reconcile/report"}},
 	// Of observe the command needs the scope that its flags describe.
 	{"cmd/clusteredcache", []string{"api/v1/...", "reconcile", "reconcile/observe", "reconcile/report", "reconcile/kube"}},
@@ -50,7 +52,7 @@ var (
 	// stages of a pass know of each other only what package plan says.
 	stages = []string{"reconcile/observe", "reconcile/apply", "reconcile/status", "reconcile/report"}
 
-	pure = []string{"api/v1", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
+	pure = []string{"api/v1", "reconcile/fields", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
 
 	// impure are packages that a pure one has no use for, if it takes no
 	// context, client, logger or clock.

@@ -1,4 +1,4 @@
-package plan
+package fields
 
 import (
 	"encoding/json"
@@ -11,73 +11,81 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// An apply removes what we own and no longer want, and nothing that somebody
-// else owns. Where that stands in the way of the object that we want, it is
-// claimed first: its ownership is moved to us in managedFields, which changes
-// no value, and the apply that follows removes it.
-
-// claim is what has to be claimed of a live object, and why.
-type claim struct {
+// Strays are the fields of a live object that an apply of an intent would leave
+// in the way. An apply removes what we own and no longer want, but nothing that
+// another manager owns. So strays are first moved to our entry in managedFields.
+// That changes no value, and the apply that follows removes them.
+type Strays struct {
+	intent runtime.ApplyConfiguration
 	live   Object
-	strays *fieldpath.Set
+	set    *fieldpath.Set
 	why    []string
 }
 
-// strays are what an apply of the intent would leave in the way.
-func strays(in Input, c child) claim {
-	found := claim{live: c.live, strays: leftovers(c)}
-	if found.strays != nil {
-		found.why = []string{"fields are left that were set before or without server-side apply"}
+// StraysOf returns the leftovers of an object's pod template as its first strays.
+func StraysOf(intent runtime.ApplyConfiguration, live Object) Strays {
+	s := Strays{intent: intent, live: live, set: leftovers(intent, live)}
+	if !s.Empty() {
+		s.why = []string{"fields are left that were set before or without server-side apply"}
 	}
-	if ref := formerOwner(c.live, in.Cache); ref != nil {
-		found.add("taken over from a former cache of this name", fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(ref.UID))))
-	}
-	for _, p := range renumbered(c) {
-		found.add("a port of ours has another number", p)
-	}
-	u := unions{}
-	u.fields(follow(reflect.ValueOf(c.intent)), follow(reflect.ValueOf(c.live)))
-	for _, p := range u.excluded {
-		found.add("somebody else set a field that excludes one of ours", p)
-	}
-	return found
+	return s
 }
 
-// add claims p, unless it is ours alone: then an apply removes it without help.
-func (f *claim) add(why string, p fieldpath.Path) {
-	if ownedByUsAlone(f.live, p) {
+// Empty reports whether nothing stands in the way.
+func (s *Strays) Empty() bool { return s.set.Empty() }
+
+// Why says for what reasons the fields stand in the way.
+func (s *Strays) Why() string { return strings.Join(s.why, "; ") }
+
+// AddOwner adds the owner reference with this uid.
+func (s *Strays) AddOwner(why string, uid types.UID) {
+	s.add(why, fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(uid))))
+}
+
+// AddRenumbered adds the live ports that have the name of one of ours and
+// another number. The API server refuses two ports of one name.
+func (s *Strays) AddRenumbered() {
+	for _, p := range renumbered(s.intent, s.live) {
+		s.add("a port of ours has another number", p)
+	}
+}
+
+// AddExcluded adds the live fields that exclude one of ours. The API server
+// refuses an object that has both.
+func (s *Strays) AddExcluded() {
+	u := unions{}
+	u.fields(follow(reflect.ValueOf(s.intent)), follow(reflect.ValueOf(s.live)))
+	for _, p := range u.excluded {
+		s.add("somebody else set a field that excludes one of ours", p)
+	}
+}
+
+// add adds p, unless it is ours alone: then an apply removes it without help.
+func (s *Strays) add(why string, p fieldpath.Path) {
+	if ownedByUsAlone(s.live, p) {
 		return
 	}
-	if f.strays == nil {
-		f.strays = &fieldpath.Set{}
-	}
-	f.strays.Insert(p)
-	if !slices.Contains(f.why, why) {
-		f.why = append(f.why, why)
+	s.set.Insert(p)
+	if !slices.Contains(s.why, why) {
+		s.why = append(s.why, why)
 	}
 }
 
-// step is the claim as a step, and the object as it is afterwards.
-func (f claim) step(c child) (Step, Object) {
-	after := c.live.DeepCopyObject().(Object)
-	after.SetManagedFields(claimed(c, f.strays))
-	return Step{Action: ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(), Reason: strings.Join(f.why, "; ") + " (only managedFields are written)"}, after
-}
-
-// claimed are the managedFields of the live object with the strays, and what is
-// below them, moved to our entry.
-func claimed(c child, strays *fieldpath.Set) []metav1.ManagedFieldsEntry {
+// Owned returns the managedFields of the live object with the strays, and all
+// that is below them, moved to our entry.
+func (s *Strays) Owned() []metav1.ManagedFieldsEntry {
 	ours := metav1.ManagedFieldsEntry{Manager: v1.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
-	ours.APIVersion = apiVersionOf(c.intent)
-	moved := strays.Copy()
+	ours.APIVersion = apiVersionOf(s.intent)
+	moved := s.set.Copy()
 	var others []metav1.ManagedFieldsEntry
-	for _, e := range c.live.GetManagedFields() {
+	for _, e := range s.live.GetManagedFields() {
 		switch {
 		case e.FieldsV1 == nil || e.Subresource != "":
 			others = append(others, e)
@@ -87,7 +95,7 @@ func claimed(c child, strays *fieldpath.Set) []metav1.ManagedFieldsEntry {
 			continue
 		}
 		set := parseSet(e.FieldsV1.GetRawBytes())
-		below := under(set, strays)
+		below := under(set, s.set)
 		if below.Empty() {
 			others = append(others, e)
 			continue
@@ -144,20 +152,21 @@ func ownedByUsAlone(live Object, p fieldpath.Path) bool {
 }
 
 // leftovers are fields of the pod template that nobody wants any more: those
-// of forerunners that neither the intent has nor anybody else owns. The template
-// is ours as a whole; elsewhere (labels, annotations, the update strategy) what
-// others put is theirs.
-func leftovers(c child) *fieldpath.Set {
-	live, ok := c.live.(*appsv1.StatefulSet)
+// of forerunners that neither the intent has nor another manager owns. The
+// template is ours as a whole. Elsewhere (labels, annotations, the update
+// strategy) what others put is theirs.
+func leftovers(intent runtime.ApplyConfiguration, object Object) *fieldpath.Set {
+	left := &fieldpath.Set{}
+	live, ok := object.(*appsv1.StatefulSet)
 	if !ok {
-		return nil
+		return left
 	}
 	theirs, others := byForerunners(live)
 	if theirs.Empty() {
-		return nil
+		return left
 	}
-	wanted := others.Union(parseSet(fieldSet(c.intent)))
-	d, left := diff{live: live}, &fieldpath.Set{}
+	wanted := others.Union(parseSet(fieldSet(intent)))
+	d := diff{live: live}
 	// A field comes before those below it.
 	theirs.Difference(wanted).Iterate(func(p fieldpath.Path) {
 		value := d.liveJSON(p)
@@ -165,9 +174,6 @@ func leftovers(c child) *fieldpath.Set {
 			left.Insert(p.Copy())
 		}
 	})
-	if left.Empty() {
-		return nil
-	}
 	return left
 }
 
@@ -229,16 +235,14 @@ func isDefault(p fieldpath.Path, value string) bool {
 	return known && (byDefault.json == value || byDefault.json == "")
 }
 
-// renumbered are the live ports that have the name of one of ours and another
-// number: a second port of one name is refused.
-func renumbered(c child) []fieldpath.Path {
-	switch live := c.live.(type) {
+func renumbered(intent runtime.ApplyConfiguration, object Object) []fieldpath.Path {
+	switch live := object.(type) {
 	case *corev1.Service:
 		var have []port
 		for _, p := range live.Spec.Ports {
 			have = append(have, port{p.Name, p.Port, p.Protocol})
 		}
-		return misnumbered(c.intent, []any{"spec", "ports"}, "port", have)
+		return misnumbered(intent, []any{"spec", "ports"}, "port", have)
 	case *appsv1.StatefulSet:
 		var paths []fieldpath.Path
 		for _, container := range live.Spec.Template.Spec.Containers {
@@ -247,7 +251,7 @@ func renumbered(c child) []fieldpath.Path {
 				have = append(have, port{p.Name, p.ContainerPort, p.Protocol})
 			}
 			list := []any{"spec", "template", "spec", "containers", fieldpath.KeyByFields("name", container.Name), "ports"}
-			paths = append(paths, misnumbered(c.intent, list, "containerPort", have)...)
+			paths = append(paths, misnumbered(intent, list, "containerPort", have)...)
 		}
 		return paths
 	}

@@ -1,4 +1,4 @@
-package plan
+package fields
 
 import (
 	"fmt"
@@ -38,28 +38,34 @@ func keyAsValue(k keyField, e pathElement) value.Value {
 }
 
 // pathString writes a path for people, list items by their merge keys:
-// spec.template.spec.containers[cache].ports[11211/TCP].name. Names with a
-// dot or slash are quoted: metadata.labels["app.kubernetes.io/name"].
+// spec.template.spec.containers[cache].ports[11211/TCP].name.
 func pathString(p fieldpath.Path) string {
-	var b strings.Builder
+	path := ""
 	for _, e := range p {
 		switch {
-		case e.FieldName != nil && strings.ContainsAny(*e.FieldName, "./[]\""):
-			fmt.Fprintf(&b, "[%q]", *e.FieldName)
 		case e.FieldName != nil:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			b.WriteString(*e.FieldName)
+			path = Join(path, *e.FieldName)
 		case e.Key != nil:
 			keys := make([]string, 0, len(*e.Key))
 			for _, k := range *e.Key {
 				keys = append(keys, fmt.Sprint(k.Value.Unstructured()))
 			}
-			fmt.Fprintf(&b, "[%s]", strings.Join(keys, "/"))
+			path += "[" + strings.Join(keys, "/") + "]"
 		case e.Value != nil:
-			fmt.Fprintf(&b, "[%v]", (*e.Value).Unstructured())
+			path += fmt.Sprintf("[%v]", (*e.Value).Unstructured())
 		}
 	}
-	return b.String()
+	return path
+}
+
+// Join returns the path of the field of this name below path. Names with a dot or
+// slash are quoted: metadata.labels["app.kubernetes.io/name"].
+func Join(path, name string) string {
+	switch {
+	case strings.ContainsAny(name, "./[]\""):
+		return path + fmt.Sprintf("[%q]", name)
+	case path == "":
+		return name
+	}
+	return path + "." + name
 }

@@ -1,36 +1,38 @@
-package plan
+package fields
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	v1 "example.com/clusteredcache/api/v1"
 )
 
-// EditOf is the difference that a manifest makes to a stored cache: in spec,
-// labels and annotations (but kubectl's own), each field with the managers
-// whose value goes.
-func EditOf(stored, supposed *v1.ClusteredCache) []Change {
+// Edit compares an object as it is stored with the same as a manifest would
+// make it: spec, labels and annotations (but kubectl's own copy). Each change
+// names the managers whose value goes.
+func Edit(stored, supposed Object) []Change {
 	d := diff{live: stored, managers: stored.GetManagedFields()}
-	for _, part := range []struct {
-		path      fieldpath.Path
-		from, to  any
-		forgotten string
-	}{
-		{fieldpath.MakePathOrDie("metadata", "labels"), stored.Labels, supposed.Labels, ""},
-		{fieldpath.MakePathOrDie("metadata", "annotations"), stored.Annotations, supposed.Annotations, "kubectl.kubernetes.io/last-applied-configuration"},
-		{fieldpath.MakePathOrDie("spec"), stored.Spec, supposed.Spec, ""},
+	from, to := asTree(stored), asTree(supposed)
+	for _, path := range []fieldpath.Path{
+		fieldpath.MakePathOrDie("metadata", "labels"),
+		fieldpath.MakePathOrDie("metadata", "annotations"),
+		fieldpath.MakePathOrDie("spec"),
 	} {
-		from, to := asTree(part.from), asTree(part.to)
-		delete(from, part.forgotten)
-		delete(to, part.forgotten)
-		d.fields(part.path, from, to)
+		d.fields(path, member(from, path), member(to, path))
 	}
 	slices.SortFunc(d.changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return d.changes
+}
+
+// member is the object at path in a tree, without kubectl's copy of the whole.
+func member(tree map[string]any, path fieldpath.Path) map[string]any {
+	for _, e := range path {
+		tree, _ = tree[*e.FieldName].(map[string]any)
+	}
+	delete(tree, corev1.LastAppliedConfigAnnotation)
+	return tree
 }
 
 // asTree is v as JSON values; both come from JSON and go back to it.

@@ -1,4 +1,4 @@
-package plan
+package fields
 
 import (
 	"bytes"

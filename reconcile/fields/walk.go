@@ -1,4 +1,4 @@
-package plan
+package fields
 
 import (
 	"reflect"
@@ -277,4 +277,13 @@ func sameScalar(want, live reflect.Value) bool {
 		return ok && a.Equal(&b)
 	}
 	return want.Type() == live.Type() && reflect.DeepEqual(want.Interface(), live.Interface())
+}
+
+// SameContent reports whether a field of an apply configuration holds the same
+// as that of a live object, compared by what JSON carries.
+func SameContent[A, B any](want *A, live *B) bool {
+	if want == nil || live == nil {
+		return (want == nil) == (live == nil)
+	}
+	return contains(follow(reflect.ValueOf(want)), follow(reflect.ValueOf(live)))
 }
