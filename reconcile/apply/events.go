@@ -13,9 +13,6 @@ import (
 	"example.com/clusteredcache/reconcile/plan"
 )
 
-// maxNote is the API server's bound for the note of an Event, in bytes.
-const maxNote = 1024
-
 // Events writes what happened to a cache as Events, of the time at.
 func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1.MicroTime, events []plan.Event) error {
 	ctx, end := outlasting(ctx)
@@ -30,7 +27,7 @@ func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1
 			Action:              e.Action,
 			Reason:              e.Reason,
 			Type:                e.Type,
-			Note:                plan.Cut(e.Note, maxNote),
+			Note:                e.Note,
 			Regarding: corev1.ObjectReference{
 				APIVersion: v1.GroupVersion.String(), Kind: v1.Kind,
 				Namespace: cache.Namespace, Name: cache.Name, UID: cache.UID,

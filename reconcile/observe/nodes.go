@@ -17,29 +17,30 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // Nodes reads the pods of a cache, and of those that are missing what kept them
 // from being created.
-func (r *Reader) Nodes(ctx context.Context, in plan.Input) (*plan.Nodes, error) {
+func (r *Reader) Nodes(ctx context.Context, in plan.Input) (*health.Nodes, error) {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	list := &corev1.PodList{}
 	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace), client.MatchingLabels(resources.SelectorLabels(in.Cache.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("listing the pods of StatefulSet %s/%s: %w", sts.Namespace, sts.Name, err)
 	}
-	n := &plan.Nodes{}
+	n := &health.Nodes{}
 	for _, pod := range pointers(list.Items) {
 		if metav1.IsControlledBy(pod, sts) {
 			n.Pods = append(n.Pods, pod)
 		}
 	}
 	slices.SortFunc(n.Pods, func(a, b *corev1.Pod) int {
-		return cmp.Compare(plan.Ordinal(a.Name), plan.Ordinal(b.Name))
+		return cmp.Compare(resources.Ordinal(a.Name), resources.Ordinal(b.Name))
 	})
-	if plan.Observed(sts) && len(n.Pods) < int(*sts.Spec.Replicas) {
+	if health.Observed(sts) && len(n.Pods) < int(*sts.Spec.Replicas) {
 		n.Refusals, err = r.refusals(ctx, sts, n.Pods)
 	}
 	return n, err
@@ -51,7 +52,7 @@ var notCreated = regexp.MustCompile(`^(?i:create) Pod (\S+) in StatefulSet \S+ f
 
 // refusals are the newest sentences about each node that is missing. Whoever
 // may not read Events has none.
-func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*corev1.Pod) (map[string]plan.Refusal, error) {
+func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*corev1.Pod) (map[string]health.Refusal, error) {
 	list := &eventsv1.EventList{}
 	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace),
 		client.MatchingFields{"regarding.uid": string(sts.UID), "reason": "FailedCreate"})
@@ -64,7 +65,7 @@ func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*
 	slices.SortFunc(list.Items, func(a, b eventsv1.Event) int {
 		return cmp.Or(lastSeen(a).Compare(lastSeen(b)), cmp.Compare(a.Name, b.Name))
 	})
-	refusals := map[string]plan.Refusal{}
+	refusals := map[string]health.Refusal{}
 	for _, e := range list.Items {
 		found := notCreated.FindStringSubmatch(e.Note)
 		if len(found) == 0 {
@@ -72,7 +73,7 @@ func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*
 		}
 		name, sentence := found[1], found[2]
 		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == name }) {
-			refusals[name] = plan.Refusal{Sentence: sentence, Since: e.CreationTimestamp.Time}
+			refusals[name] = health.Refusal{Sentence: sentence, Since: e.CreationTimestamp.Time}
 		}
 	}
 	return refusals, nil
@@ -96,7 +97,7 @@ func (r *Reader) Volumes(ctx context.Context, in plan.Input) (*plan.Volumes, err
 	}
 	v := &plan.Volumes{Classes: map[string]plan.Expansion{}}
 	for _, claim := range pointers(list.Items) {
-		ordinal := plan.Ordinal(claim.Name)
+		ordinal := resources.Ordinal(claim.Name)
 		if ordinal < 0 || claim.Name != resources.ClaimName(sts.Name, ordinal) {
 			continue
 		}
@@ -110,7 +111,7 @@ func (r *Reader) Volumes(ctx context.Context, in plan.Input) (*plan.Volumes, err
 		}
 	}
 	slices.SortFunc(v.Claims, func(a, b *corev1.PersistentVolumeClaim) int {
-		return cmp.Compare(plan.Ordinal(a.Name), plan.Ordinal(b.Name))
+		return cmp.Compare(resources.Ordinal(a.Name), resources.Ordinal(b.Name))
 	})
 	return v, nil
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,28 +92,4 @@ func (l Live) Owned(cache *v1.ClusteredCache) Live {
 		own.DisruptionBudget = l.DisruptionBudget
 	}
 	return own
-}
-
-// StatefulSetAfter is the cache's own StatefulSet as the API server last
-// returned it: in the observation, or in answer to a step. nil: none.
-func StatefulSetAfter(in Input, outcomes []Outcome) *appsv1.StatefulSet {
-	sts := in.Live.Owned(in.Cache).StatefulSet
-	for _, o := range outcomes {
-		if s, ok := o.Object.(*appsv1.StatefulSet); ok && s != nil && o.Result != Failed {
-			if o.Result == Replaced && sts != nil {
-				s = around(s, sts)
-			}
-			sts = s
-		}
-	}
-	return sts
-}
-
-// around is a StatefulSet that was made anew around the nodes of an old one:
-// they are there, though its controller has not counted them yet.
-func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
-	s := fresh.DeepCopy()
-	s.Status = *old.Status.DeepCopy()
-	s.Status.ObservedGeneration = 0
-	return s
 }

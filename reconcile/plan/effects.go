@@ -10,6 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -76,7 +77,7 @@ func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.Statef
 	}
 	nodes := replaced(live, *intent.Spec.Replicas)
 	switch {
-	case onDelete(live):
+	case health.OnDelete(live):
 		return append(said, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
 	case len(nodes) == 0:
 		return append(said, "no node restarts: someone set a partition that holds all of them")
@@ -87,7 +88,7 @@ func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.Statef
 	default:
 		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), list(nodes)))
 	}
-	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && partition(live) > 0 {
+	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && health.Partition(live) > 0 {
 		said = append(said, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
 	}
 	said = append(said, keysOfRestarted(in, live, len(nodes)))
@@ -126,12 +127,12 @@ func changesTemplate(changes []fields.Change) bool {
 // replaced are the nodes that the StatefulSet controller replaces for a new
 // template, in its order: from the highest ordinal down to the partition.
 func replaced(live *appsv1.StatefulSet, wanted int32) []string {
-	if onDelete(live) {
+	if health.OnDelete(live) {
 		return nil
 	}
 	var nodes []string
-	for i := min(live.Status.Replicas, wanted) - 1; i >= partition(live); i-- {
-		nodes = append(nodes, fmt.Sprintf("%s-%d", live.Name, i))
+	for i := min(live.Status.Replicas, wanted) - 1; i >= health.Partition(live); i-- {
+		nodes = append(nodes, resources.NodeName(live.Name, i))
 	}
 	return nodes
 }
@@ -140,13 +141,6 @@ func replaced(live *appsv1.StatefulSet, wanted int32) []string {
 // only those that had gone ahead, and which these are is not in the StatefulSet.
 func underWay(live *appsv1.StatefulSet) bool {
 	return live.Status.CurrentRevision != live.Status.UpdateRevision
-}
-
-func partition(live *appsv1.StatefulSet) int32 {
-	if r := live.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
-		return *r.Partition
-	}
-	return 0
 }
 
 func pace(live *appsv1.StatefulSet) string {
@@ -190,7 +184,7 @@ func resize(in Input, s Step, live *appsv1.StatefulSet) []string {
 	}
 	var gone []string
 	for i := from - 1; i >= to; i-- {
-		gone = append(gone, fmt.Sprintf("%s-%d", live.Name, i))
+		gone = append(gone, resources.NodeName(live.Name, int32(i)))
 	}
 	if liveStorage(live) != nil {
 		return []string{fmt.Sprintf("%s removed: %s; their claims are kept", nodesAre(len(gone)), list(gone))}

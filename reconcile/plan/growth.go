@@ -11,6 +11,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -139,7 +140,7 @@ func growClaims(in Input) []Step {
 func grown(in Input) string {
 	done, all, why := 0, 0, ""
 	for _, claim := range in.Volumes.Claims {
-		if Ordinal(claim.Name) >= int(*in.Live.StatefulSet.Spec.Replicas) {
+		if resources.Ordinal(claim.Name) >= int(*in.Live.StatefulSet.Spec.Replicas) {
 			continue
 		}
 		all++
@@ -170,7 +171,7 @@ func resizeError(claim *corev1.PersistentVolumeClaim) string {
 		case corev1.PersistentVolumeClaimControllerResizeError, corev1.PersistentVolumeClaimNodeResizeError,
 			corev1.PersistentVolumeClaimFileSystemResizePending:
 			if c.Status == corev1.ConditionTrue && c.Message != "" {
-				return Plain(c.Message)
+				return health.Plain(c.Message)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -70,7 +71,7 @@ func hooksOf(in Input) []hook {
 func (h *hook) stand(in Input) (hookPhase, string) {
 	job := in.Deletion.Jobs[h.job.Name]
 	own := job != nil && isControlledBy(job, in.Cache)
-	ended, why := result(job)
+	ended, why := health.JobResult(job)
 	switch {
 	case own && job.DeletionTimestamp == nil && ended == batchv1.JobComplete:
 		return hookDone, ""
@@ -94,19 +95,6 @@ func (h *hook) stand(in Input) (hookPhase, string) {
 			h.title, h.job, why, h.job.Namespace, h.job.Name, h.skipCommand(in))
 	}
 	return hookRunning, h.running(in, job)
-}
-
-// result is the condition with which a Job ended, and its reason; "": it has not.
-func result(job *batchv1.Job) (batchv1.JobConditionType, string) {
-	if job == nil {
-		return "", ""
-	}
-	for _, c := range job.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
-			return c.Type, strings.TrimSuffix(c.Reason+": "+strings.TrimSuffix(c.Message, "."), ": ")
-		}
-	}
-	return "", ""
 }
 
 func (h *hook) skipCommand(in Input) string {
@@ -138,54 +126,10 @@ func (h *hook) running(in Input, job *batchv1.Job) string {
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
 		said += "; someone has suspended the Job"
 	}
-	if why := stuck(in.Deletion.Pods, job); why != "" {
+	if why := health.JobTrouble(job, in.Deletion.Pods, in.Now); why != "" {
 		said += "; " + why
 	}
 	return said
-}
-
-// stuck says why the first pod, by name, of a Job that does not start does not.
-func stuck(pods []*corev1.Pod, job *batchv1.Job) string {
-	var said []string
-	none := job.UID != "" && job.Status.StartTime != nil && job.Status.Active == 0
-	for _, p := range pods {
-		if job.UID == "" || p.Labels[batchv1.JobNameLabel] != job.Name {
-			continue
-		}
-		none = false
-		if why := notStarting(p); why != "" {
-			said = append(said, why)
-		}
-	}
-	if none {
-		// Refused by a quota, by Pod Security or by a webhook: the Job's Events
-		// say it, which a pass has no right to read.
-		return fmt.Sprintf("it has no pod; if that lasts, see why: kubectl -n %s describe job %s", job.Namespace, job.Name)
-	}
-	if len(said) == 0 {
-		return ""
-	}
-	return slices.Min(said)
-}
-
-func notStarting(p *corev1.Pod) string {
-	for _, c := range p.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil {
-			switch w.Reason {
-			case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
-				// The first two take turns.
-				return fmt.Sprintf("pod %s does not start: image %s cannot be pulled", p.Name, c.Image)
-			case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-				return fmt.Sprintf("pod %s does not start: %s: %s", p.Name, w.Reason, w.Message)
-			}
-		}
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-			return fmt.Sprintf("pod %s does not start: no machine has room for it", p.Name)
-		}
-	}
-	return ""
 }
 
 // nodesOf is the number of nodes that a cache that is being deleted has.

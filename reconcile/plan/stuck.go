@@ -5,6 +5,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/resources"
 )
 
 // unstick deletes one node that keeps a rollout from going on: of an older
@@ -14,28 +17,28 @@ import (
 // in any case loses nothing.
 func unstick(in Input, p Plan) []Step {
 	sts := in.Live.Owned(in.Cache).StatefulSet
-	if sts == nil || in.Nodes == nil || !Observed(sts) || onDelete(sts) || changesPods(p) {
+	if sts == nil || in.Nodes == nil || !health.Observed(sts) || health.OnDelete(sts) || changesPods(p) {
 		return nil
 	}
 	byOrdinal := map[int]*corev1.Pod{}
 	for _, pod := range in.Nodes.Pods {
-		byOrdinal[Ordinal(pod.Name)] = pod
+		byOrdinal[resources.Ordinal(pod.Name)] = pod
 	}
-	for i := int(*sts.Spec.Replicas) - 1; i >= int(partition(sts)); i-- {
+	for i := int(*sts.Spec.Replicas) - 1; i >= int(health.Partition(sts)); i-- {
 		pod := byOrdinal[i]
-		if pod == nil || Terminating(pod) || Ready(pod) {
+		if pod == nil || health.Terminating(pod) || health.Ready(pod) {
 			continue
 		}
-		if IsNewest(pod, sts) {
-			if _, broken := CauseOf(pod, in.Now); broken {
+		if health.IsNewest(pod, sts) {
+			if _, broken := health.CauseOf(pod, in.Now); broken {
 				return nil // it is what the rollout waits for, and one more like it would be no better
 			}
 			continue
 		}
 		why := "it is not ready and makes no progress"
-		if cause, ok := CauseOf(pod, in.Now); ok {
+		if cause, ok := health.CauseOf(pod, in.Now); ok {
 			why = cause.Reason + ": " + cause.Message
-		} else if !Overdue(in, sts) {
+		} else if !health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) {
 			continue
 		}
 		return []Step{{
@@ -54,4 +57,11 @@ func changesPods(p Plan) bool {
 		}
 	}
 	return p.holds("StatefulSet")
+}
+
+// NeedsNodes reports whether what a pass does or says depends on single nodes.
+// When all is well, the StatefulSet itself says so.
+func NeedsNodes(in Input) bool {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && !health.AllWell(sts)
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/health"
 )
 
 // Ref names one object.
@@ -32,7 +33,7 @@ type Input struct {
 	// does not exist yet would find; observed only for one with storage.
 	OldClaims []string
 	// Nodes is nil unless NeedsNodes.
-	Nodes *Nodes
+	Nodes *health.Nodes
 	// Volumes is nil unless NeedsVolumes.
 	Volumes *Volumes
 	// Now is the pass's one clock reading, or for a cache that is being deleted,

@@ -3,6 +3,7 @@ package resources
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "example.com/clusteredcache/api/v1"
 )
@@ -49,4 +50,19 @@ func Nodes(cache *v1.ClusteredCache, replicas int32) []string {
 func nodeAddress(cache *v1.ClusteredCache, ordinal string) string {
 	return fmt.Sprintf("%s-%s.%s.%s.svc:%d",
 		cache.Name, ordinal, NodesServiceName(cache.Name), cache.Namespace, Port(cache))
+}
+
+// NodeName returns the name of a StatefulSet's node with this ordinal.
+func NodeName(statefulSet string, ordinal int32) string {
+	return fmt.Sprintf("%s-%d", statefulSet, ordinal)
+}
+
+// Ordinal returns the number at the end of a node's or claim's name; -1: there is
+// none.
+func Ordinal(name string) int {
+	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
+	if err != nil {
+		return -1
+	}
+	return n
 }

@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -18,6 +19,9 @@ const (
 	eventReplaced    = "StatefulSetReplaced"
 	eventGrowing     = "VolumeGrowing"
 )
+
+// maxNote is the API server's bound for the note of an Event, in bytes.
+const maxNote = 1024
 
 // Events are what there is to tell of a pass over one cache to whoever looks at
 // the cache later: a new reason of its status, and steps that a person may
@@ -53,7 +57,7 @@ func stepEvents(outcomes []plan.Outcome) []plan.Event {
 	for _, o := range outcomes {
 		s := o.Step
 		told := func(kind, reason, note string) {
-			events = append(events, plan.Event{Type: kind, Reason: reason, Action: strings.ToUpper(string(s.Action[:1])) + string(s.Action[1:]), Note: note})
+			events = append(events, plan.Event{Type: kind, Reason: reason, Action: strings.ToUpper(string(s.Action[:1])) + string(s.Action[1:]), Note: health.Cut(note, maxNote)})
 		}
 		switch {
 		case o.Result == plan.Configured && s.Downgrade != "":

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
@@ -16,7 +17,7 @@ import (
 // trouble is why some nodes are not ready.
 type trouble struct {
 	nodes []string
-	cause plan.Cause
+	cause health.Cause
 }
 
 // rollout is how a cache stands whose nodes are all that is left to wait for.
@@ -35,7 +36,7 @@ func rollout(in plan.Input, sts *appsv1.StatefulSet, n numbers) plan.Verdict {
 	if len(troubles) > 0 {
 		v.Reason = troubles[0].cause.Reason
 	}
-	if plan.Overdue(in, sts) {
+	if health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) {
 		v.State, v.Reason = plan.Stalled, v1.ReasonProgressDeadlineExceeded
 		v.Message = fmt.Sprintf("no progress for more than %d s (spec.rollout.progressDeadlineSeconds): %s",
 			int(in.Cache.Spec.ProgressDeadline().Seconds()), v.Message)
@@ -52,10 +53,10 @@ func troublesOf(in plan.Input, sts *appsv1.StatefulSet) []trouble {
 	}
 	var newest, older []trouble
 	for _, pod := range in.Nodes.Pods {
-		cause, ok := plan.CauseOf(pod, in.Now)
+		cause, ok := health.CauseOf(pod, in.Now)
 		switch {
 		case !ok:
-		case plan.IsNewest(pod, sts):
+		case health.IsNewest(pod, sts):
 			newest = gather(newest, pod.Name, cause)
 		default:
 			cause.Final = false
@@ -63,7 +64,7 @@ func troublesOf(in plan.Input, sts *appsv1.StatefulSet) []trouble {
 		}
 	}
 	for _, name := range missing(in.Nodes, sts) {
-		cause := plan.Cause{Reason: v1.ReasonPodNotCreated, Message: plan.Plain(in.Nodes.Refusals[name].Sentence)}
+		cause := health.Cause{Reason: v1.ReasonPodNotCreated, Message: health.Plain(in.Nodes.Refusals[name].Sentence)}
 		// The sentence names the pod, which the message does already.
 		cause.Message = strings.ReplaceAll(cause.Message, fmt.Sprintf("pods %q ", name), "")
 		newest = gather(newest, name, cause)
@@ -72,17 +73,17 @@ func troublesOf(in plan.Input, sts *appsv1.StatefulSet) []trouble {
 }
 
 // missing are the nodes that were refused, by ordinal.
-func missing(n *plan.Nodes, sts *appsv1.StatefulSet) []string {
+func missing(n *health.Nodes, sts *appsv1.StatefulSet) []string {
 	var names []string
 	for i := range *sts.Spec.Replicas {
-		if name := fmt.Sprintf("%s-%d", sts.Name, i); n.Refusals[name].Sentence != "" {
+		if name := resources.NodeName(sts.Name, i); n.Refusals[name].Sentence != "" {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func gather(list []trouble, node string, cause plan.Cause) []trouble {
+func gather(list []trouble, node string, cause health.Cause) []trouble {
 	if i := slices.IndexFunc(list, func(t trouble) bool { return t.cause == cause }); i >= 0 {
 		list[i].nodes = append(list[i].nodes, node)
 		return list
@@ -100,13 +101,13 @@ func names(list []string) string {
 }
 
 // leaving is the number of nodes that are ready, and are being deleted.
-func leaving(nodes *plan.Nodes) int32 {
+func leaving(nodes *health.Nodes) int32 {
 	if nodes == nil {
 		return 0
 	}
 	count := int32(0)
 	for _, pod := range nodes.Pods {
-		if plan.Terminating(pod) && plan.Ready(pod) {
+		if health.Terminating(pod) && health.Ready(pod) {
 			count++
 		}
 	}
@@ -127,7 +128,7 @@ func Standing(in plan.Input) plan.Standing {
 		byName[pod.Name] = pod
 	}
 	for i := range max(*sts.Spec.Replicas, n.replicas) {
-		name := fmt.Sprintf("%s-%d", sts.Name, i)
+		name := resources.NodeName(sts.Name, i)
 		n := node(in, sts, name, byName[name])
 		n.Volume = volume(in, resources.ClaimName(sts.Name, int(i)))
 		s.Nodes = append(s.Nodes, n)
@@ -149,14 +150,14 @@ func running(nodes []plan.Node) string {
 
 func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) plan.Node {
 	if pod == nil {
-		return plan.Node{Name: name, State: "Missing", Message: plan.Plain(in.Nodes.Refusals[name].Sentence)}
+		return plan.Node{Name: name, State: "Missing", Message: health.Plain(in.Nodes.Refusals[name].Sentence)}
 	}
-	n := plan.Node{Name: name, Version: versionOf(pod.Spec), Newest: plan.IsNewest(pod, sts), State: "Starting"}
-	cause, found := plan.CauseOf(pod, in.Now)
+	n := plan.Node{Name: name, Version: versionOf(pod.Spec), Newest: health.IsNewest(pod, sts), State: "Starting"}
+	cause, found := health.CauseOf(pod, in.Now)
 	switch {
-	case plan.Terminating(pod):
+	case health.Terminating(pod):
 		n.State = "Terminating"
-	case plan.Ready(pod):
+	case health.Ready(pod):
 		n.State = v1.ReasonReady
 	case found:
 		n.State, n.Message = cause.Reason, cause.Message

@@ -21,6 +21,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	cachev1ac "example.com/clusteredcache/api/v1/applyconfiguration/api/v1"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
@@ -33,7 +34,7 @@ const maxMessage = 1024
 // when there is nothing to write it to: the cache is being deleted, and neither
 // we nor others keep it.
 func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, plan.Verdict) {
-	sts := plan.StatefulSetAfter(in, outcomes)
+	sts := statefulSetAfter(in, outcomes)
 	n := count(in, sts)
 	verdict := judge(in, p, outcomes, sts)
 	if in.Cache.DeletionTimestamp != nil && len(p.Holds) == 0 && !outlives(in.Cache) {
@@ -53,6 +54,30 @@ func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.Cluste
 		s.WithNodes(resources.Nodes(in.Cache, min(*sts.Spec.Replicas, v1.MaxSize))...) // by hand it may be any number
 	}
 	return cachev1ac.ClusteredCache(in.Cache.Name, in.Cache.Namespace).WithStatus(s), verdict
+}
+
+// statefulSetAfter is the cache's own StatefulSet as the API server last returned
+// it: in the observation, or in answer to a step; nil: none.
+func statefulSetAfter(in plan.Input, outcomes []plan.Outcome) *appsv1.StatefulSet {
+	sts := in.Live.Owned(in.Cache).StatefulSet
+	for _, o := range outcomes {
+		if s, ok := o.Object.(*appsv1.StatefulSet); ok && s != nil && o.Result != plan.Failed {
+			if o.Result == plan.Replaced && sts != nil {
+				s = around(s, sts)
+			}
+			sts = s
+		}
+	}
+	return sts
+}
+
+// around is a StatefulSet that was made anew around the nodes of an old one. The
+// nodes are there, though the controller has not counted them yet.
+func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
+	s := fresh.DeepCopy()
+	s.Status = *old.Status.DeepCopy()
+	s.Status.ObservedGeneration = 0
+	return s
 }
 
 // numbers are those of the StatefulSet; absent ones are zero.
@@ -76,15 +101,15 @@ func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
 		return n
 	}
 	n.exists = true
-	n.observed = plan.Observed(sts) && *sts.Spec.Replicas == n.size // else our own scale step was withheld or refused
+	n.observed = health.Observed(sts) && *sts.Spec.Replicas == n.size // else our own scale step was withheld or refused
 	n.replicas, n.updated = sts.Status.Replicas, sts.Status.UpdatedReplicas
 	n.ready = max(0, sts.Status.ReadyReplicas-leaving(in.Nodes))
 	if sts.Spec.MinReadySeconds > 0 {
 		n.fresh = max(0, n.ready-sts.Status.AvailableReplicas)
 	}
-	n.well = n.observed && plan.AllWell(sts) && n.ready == n.size
+	n.well = n.observed && health.AllWell(sts) && n.ready == n.size
 	if n.well {
-		n.held = plan.HeldBackBy(sts)
+		n.held = health.HeldBackBy(sts)
 	}
 	return n
 }
@@ -308,7 +333,7 @@ func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdic
 // the same while it refuses for the same reason.
 func trim(v plan.Verdict) string {
 	if v.State == plan.NotDone {
-		return plan.Cut(plan.Steady(v.Message), maxMessage)
+		return health.Cut(health.Steady(v.Message), maxMessage)
 	}
-	return plan.Cut(v.Message, maxMessage)
+	return health.Cut(v.Message, maxMessage)
 }

@@ -33,11 +33,12 @@ var allowed = []allowance{
 	{"reconcile/resources", []string{"api/v1/..."}},
 	// Of api/v1 fields needs names: that of our manager, and an annotation of ours.
 	{"reconcile/fields", []string{"api/v1"}},
-	{"reconcile/plan", []string{"api/v1/...", "reconcile/fields", "reconcile/resources"}},
+	{"reconcile/health", []string{"api/v1", "reconcile/fields"}},
+	{"reconcile/plan", []string{"api/v1/...", "reconcile/fields", "reconcile/health", "reconcile/resources"}},
 	// Of resources observe and status need names, selectors and hashes, which
 	// must be the same everywhere.
-	{"reconcile/observe", []string{"api/v1/...", "reconcile/plan", "reconcile/resources"}},
-	{"reconcile/status", []string{"api/v1/...", "reconcile/plan", "reconcile/resources"}},
+	{"reconcile/observe", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
+	{"reconcile/status", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
 	{"reconcile/apply", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
 	{"reconcile/report", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
 	{"reconcile/kube", []string{"api/v1/..."}},
@@ -52,7 +53,7 @@ var (
 	// stages of a pass know of each other only what package plan says.
 	stages = []string{"reconcile/observe", "reconcile/apply", "reconcile/status", "reconcile/report"}
 
-	pure = []string{"api/v1", "reconcile/fields", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
+	pure = []string{"api/v1", "reconcile/fields", "reconcile/health", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
 
 	// impure are packages that a pure one has no use for, if it takes no
 	// context, client, logger or clock.

@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
@@ -25,7 +26,7 @@ func (s Scenario) Input() plan.Input {
 			in.Config.Hash = resources.ConfigHash(s.ConfigMap)
 		}
 	}
-	nodes, volumes := &plan.Nodes{}, &plan.Volumes{Classes: map[string]plan.Expansion{}}
+	nodes, volumes := &health.Nodes{}, &plan.Volumes{Classes: map[string]plan.Expansion{}}
 	for _, o := range s.Live {
 		switch o := o.(type) {
 		case *batchv1.Job:

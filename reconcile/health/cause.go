@@ -1,4 +1,4 @@
-package plan
+package health
 
 import (
 	"cmp"
@@ -71,7 +71,7 @@ func causeIn(pod *corev1.Pod, s corev1.ContainerStatus, now time.Time) (Cause, b
 		switch w.Reason {
 		case "ImagePullBackOff", "ErrImagePull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed",
 			"InvalidImageName", "ErrImageNeverPull":
-			return pull(pod, s.Name, w), true
+			return pull(pod, s, w), true
 		case "CreateContainerConfigError", "CreateContainerError":
 			return Cause{Reason: v1.ReasonCreateContainerConfigError,
 				Message: fmt.Sprintf("container %s cannot be created: %s", s.Name, Plain(w.Message))}, true
@@ -96,9 +96,9 @@ var absent = regexp.MustCompile(`(?i)not found|manifest unknown|does not exist|i
 // backOff is what the kubelet puts in front of the cause while it waits.
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*"(: \w+)?(: )?`)
 
-func pull(pod *corev1.Pod, container string, w *corev1.ContainerStateWaiting) Cause {
+func pull(pod *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
 	why := Plain(backOff.ReplaceAllString(w.Message, ""))
-	c := Cause{Reason: v1.ReasonImagePullBackOff, Message: fmt.Sprintf("image %s cannot be pulled", imageOf(pod, container))}
+	c := Cause{Reason: v1.ReasonImagePullBackOff, Message: fmt.Sprintf("image %s cannot be pulled", imageOf(pod, s))}
 	if why != "" {
 		c.Message += ": " + why
 	}
@@ -113,7 +113,7 @@ func crash(pod *corev1.Pod, s corev1.ContainerStatus, last *corev1.ContainerStat
 		c.Message += ": " + Plain(s.State.Waiting.Message)
 	case last == nil:
 	case last.Reason == "OOMKilled":
-		c = Cause{Reason: v1.ReasonOOMKilled, Message: fmt.Sprintf("container %s is killed for want of memory%s", s.Name, memoryOf(pod, s.Name))}
+		c = Cause{Reason: v1.ReasonOOMKilled, Message: fmt.Sprintf("container %s was killed: out of memory%s", s.Name, memoryOf(pod, s.Name))}
 	case last.Message != "":
 		c.Message += fmt.Sprintf(": exit code %d: %s", last.ExitCode, Plain(last.Message))
 	default:
@@ -122,13 +122,15 @@ func crash(pod *corev1.Pod, s corev1.ContainerStatus, last *corev1.ContainerStat
 	return c
 }
 
-func imageOf(pod *corev1.Pod, container string) string {
+// imageOf is the image that the pod asks for; the kubelet's status may name it in
+// another form.
+func imageOf(pod *corev1.Pod, s corev1.ContainerStatus) string {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if c.Name == container {
+		if c.Name == s.Name {
 			return c.Image
 		}
 	}
-	return "of container " + container
+	return cmp.Or(s.Image, "of container "+s.Name)
 }
 
 func memoryOf(pod *corev1.Pod, container string) string {
@@ -138,36 +140,4 @@ func memoryOf(pod *corev1.Pod, container string) string {
 		}
 	}
 	return ""
-}
-
-// maxSentence bounds what others say, in bytes: a message has room for several.
-const maxSentence = 300
-
-// changing matches what differs each time that somebody says the same: times,
-// uuids, addresses of requests and containers.
-var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?|[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|0x[0-9a-fA-F]+|([a-z0-9]+:)?\b[0-9a-f]{32,}\b`)
-
-// Plain is what somebody else said as it may stand in a message: one line, not
-// long, and the same as long as the same is said.
-func Plain(s string) string {
-	return Cut(strings.TrimSuffix(Steady(s), "."), maxSentence)
-}
-
-// Cut bounds a text in bytes, at a rune's boundary.
-func Cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most-3], "") + "..."
-}
-
-// Steady takes out of a text what differs each time that the same is said.
-func Steady(s string) string {
-	s = changing.ReplaceAllStringFunc(s, func(found string) string {
-		if strings.HasPrefix(found, "sha256:") {
-			return found // part of an image's name
-		}
-		return "..."
-	})
-	return strings.Join(strings.Fields(s), " ")
 }

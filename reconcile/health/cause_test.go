@@ -1,4 +1,4 @@
-package plan_test
+package health_test
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/health"
 	"example.com/clusteredcache/reconcile/internal/scenario"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 const someSpec = `
@@ -24,40 +24,40 @@ spec:
 func TestCauseOf(t *testing.T) {
 	tests := []struct {
 		name, status string
-		want         plan.Cause
+		want         health.Cause
 	}{
-		{"just made", `{phase: Pending}`, plan.Cause{}},
-		{"starting", `{phase: Pending, containerStatuses: [{name: cache, state: {waiting: {reason: ContainerCreating}}}]}`, plan.Cause{}},
-		{"ready after a crash", `{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: cache, ready: true, restartCount: 4, state: {running: {startedAt: "2026-11-30T11:59:00Z"}}, lastState: {terminated: {exitCode: 1}}}]}`, plan.Cause{}},
+		{"just made", `{phase: Pending}`, health.Cause{}},
+		{"starting", `{phase: Pending, containerStatuses: [{name: cache, state: {waiting: {reason: ContainerCreating}}}]}`, health.Cause{}},
+		{"ready after a crash", `{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: cache, ready: true, restartCount: 4, state: {running: {startedAt: "2026-11-30T11:59:00Z"}}, lastState: {terminated: {exitCode: 1}}}]}`, health.Cause{}},
 		{"pulling failed", `{containerStatuses: [{name: cache, state: {waiting: {reason: ErrImagePull, message: "rpc error: code = Unknown desc = connection refused."}}}]}`,
-			plan.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: rpc error: code = Unknown desc = connection refused"}},
+			health.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: rpc error: code = Unknown desc = connection refused"}},
 		{"and backed off: the same", `{containerStatuses: [{name: cache, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "memcached:1": ErrImagePull: rpc error: code = Unknown desc = connection refused.'}}}]}`,
-			plan.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: rpc error: code = Unknown desc = connection refused"}},
+			health.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: rpc error: code = Unknown desc = connection refused"}},
 		{"no cause is told", `{containerStatuses: [{name: cache, state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "memcached:1"'}}}]}`,
-			plan.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled"}},
+			health.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled"}},
 		{"no such image", `{containerStatuses: [{name: cache, state: {waiting: {reason: ErrImagePull, message: "docker.io/library/memcached:1: not found"}}}]}`,
-			plan.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: docker.io/library/memcached:1: not found", Final: true}},
+			health.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: docker.io/library/memcached:1: not found", Final: true}},
 		{"no image name", `{containerStatuses: [{name: cache, state: {waiting: {reason: InvalidImageName, message: "x"}}}]}`,
-			plan.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: x", Final: true}},
+			health.Cause{Reason: v1.ReasonImagePullBackOff, Message: "image memcached:1 cannot be pulled: x", Final: true}},
 		{"an init container", `{initContainerStatuses: [{name: first, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 3, reason: Error}}}], containerStatuses: [{name: cache, state: {waiting: {reason: PodInitializing}}}]}`,
-			plan.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container first does not stay up: exit code 3"}},
+			health.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container first does not stay up: exit code 3"}},
 		{"a missing Secret", `{containerStatuses: [{name: cache, state: {waiting: {reason: CreateContainerConfigError, message: 'secret "s" not found'}}}]}`,
-			plan.Cause{Reason: v1.ReasonCreateContainerConfigError, Message: `container cache cannot be created: secret "s" not found`}},
+			health.Cause{Reason: v1.ReasonCreateContainerConfigError, Message: `container cache cannot be created: secret "s" not found`}},
 		{"crashing, between two tries", `{containerStatuses: [{name: cache, restartCount: 5, state: {waiting: {reason: CrashLoopBackOff, message: "back-off 40s"}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`,
-			plan.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
+			health.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
 		{"crashing, during one: the same", `{containerStatuses: [{name: cache, restartCount: 6, state: {running: {startedAt: "2026-11-30T11:59:59Z"}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`,
-			plan.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
+			health.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
 		{"crashing, just ended: the same", `{containerStatuses: [{name: cache, restartCount: 6, state: {terminated: {exitCode: 1, reason: Error}}}]}`,
-			plan.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
-		{"crashed long ago, not ready now", `{containerStatuses: [{name: cache, restartCount: 6, state: {running: {startedAt: "2026-11-30T09:00:00Z"}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`, plan.Cause{}},
+			health.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: "container cache does not stay up: exit code 1"}},
+		{"crashed long ago, not ready now", `{containerStatuses: [{name: cache, restartCount: 6, state: {running: {startedAt: "2026-11-30T09:00:00Z"}}, lastState: {terminated: {exitCode: 1, reason: Error}}}]}`, health.Cause{}},
 		{"cannot be started", `{containerStatuses: [{name: cache, state: {waiting: {reason: RunContainerError, message: "exec: \"x\": executable file not found"}}}]}`,
-			plan.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: `container cache does not stay up: exec: "x": executable file not found`}},
+			health.Cause{Reason: v1.ReasonCrashLoopBackOff, Message: `container cache does not stay up: exec: "x": executable file not found`}},
 		{"out of memory", `{containerStatuses: [{name: cache, restartCount: 2, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137, reason: OOMKilled}}}]}`,
-			plan.Cause{Reason: v1.ReasonOOMKilled, Message: "container cache is killed for want of memory (limit 64Mi)"}},
+			health.Cause{Reason: v1.ReasonOOMKilled, Message: "container cache was killed: out of memory (limit 64Mi)"}},
 		{"no machine", `{conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: 3 Insufficient memory."}]}`,
-			plan.Cause{Reason: v1.ReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient memory"}},
+			health.Cause{Reason: v1.ReasonUnschedulable, Message: "0/3 nodes are available: 3 Insufficient memory"}},
 		{"no volume", `{conditions: [{type: PodScheduled, status: "False", reason: Unschedulable, message: "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."}]}`,
-			plan.Cause{Reason: v1.ReasonVolumeNotBound, Message: "claim data-cache-2: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims"}},
+			health.Cause{Reason: v1.ReasonVolumeNotBound, Message: "claim data-cache-2: 0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestCauseOf(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(someSpec+"status: "+tc.status), pod); err != nil {
 				t.Fatal(err)
 			}
-			got, found := plan.CauseOf(pod, scenario.Now)
+			got, found := health.CauseOf(pod, scenario.Now)
 			if got != tc.want || found != (tc.want.Reason != "") {
 				t.Errorf("got  %+v\nwant %+v", got, tc.want)
 			}
@@ -84,11 +84,11 @@ func TestPlain(t *testing.T) {
 		"x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef: not found": "x@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef: not found",
 		"0/2 nodes are available": "0/2 nodes are available",
 	} {
-		if got := plan.Plain(said); got != want {
+		if got := health.Plain(said); got != want {
 			t.Errorf("%q: got %q, want %q", said, got, want)
 		}
 	}
-	if n := len(plan.Plain(strings.Repeat("é", 9999))); n > 300 {
+	if n := len(health.Plain(strings.Repeat("é", 9999))); n > 300 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -106,24 +106,24 @@ func TestOverdue(t *testing.T) {
 	}
 	hour := 61 * time.Minute
 	for name, tc := range map[string]struct {
-		nodes *plan.Nodes
+		nodes *health.Nodes
 		want  bool
 	}{
 		"nobody looked":            {nil, false},
-		"all old":                  {&plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(hour)}}, true},
-		"one is new":               {&plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(time.Minute)}}, false},
-		"one is missing":           {&plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}}, false},
-		"one was refused long ago": {&plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}, Refusals: map[string]plan.Refusal{"cache-2": {Since: in.Now.Add(-hour)}}}, true},
-		"one was refused just now": {&plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}, Refusals: map[string]plan.Refusal{"cache-2": {Since: in.Now}}}, false},
+		"all old":                  {&health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(hour)}}, true},
+		"one is new":               {&health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(time.Minute)}}, false},
+		"one is missing":           {&health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}}, false},
+		"one was refused long ago": {&health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}, Refusals: map[string]health.Refusal{"cache-2": {Since: in.Now.Add(-hour)}}}, true},
+		"one was refused just now": {&health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour)}, Refusals: map[string]health.Refusal{"cache-2": {Since: in.Now}}}, false},
 	} {
-		if in.Nodes = tc.nodes; plan.Overdue(in, sts) != tc.want {
+		if in.Nodes = tc.nodes; health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) != tc.want {
 			t.Errorf("%s: %v", name, !tc.want)
 		}
 	}
-	in.Nodes = &plan.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(hour)}}
+	in.Nodes = &health.Nodes{Pods: []*corev1.Pod{pod(hour), pod(hour), pod(hour)}}
 	in.Cache = in.Cache.DeepCopy()
 	in.Cache.Spec.Rollout = &v1.RolloutSpec{ProgressDeadlineSeconds: 7200}
-	if plan.Overdue(in, sts) {
+	if health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) {
 		t.Error("before its own deadline")
 	}
 }

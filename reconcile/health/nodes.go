@@ -1,9 +1,7 @@
-package plan
+package health
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,13 +26,6 @@ type Refusal struct {
 	Since time.Time
 }
 
-// NeedsNodes tells whether what a pass does or says depends on single nodes:
-// the StatefulSet says itself when all is well.
-func NeedsNodes(in Input) bool {
-	sts := in.Live.Owned(in.Cache).StatefulSet
-	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && !AllWell(sts)
-}
-
 // Observed tells whether the numbers in the StatefulSet's status are of its
 // newest generation.
 func Observed(sts *appsv1.StatefulSet) bool {
@@ -54,7 +45,7 @@ func AllWell(sts *appsv1.StatefulSet) bool {
 func Updated(sts *appsv1.StatefulSet) bool {
 	// With OnDelete the controller never moves currentRevision.
 	return sts.Status.UpdatedReplicas == *sts.Spec.Replicas &&
-		(onDelete(sts) || sts.Status.CurrentRevision == sts.Status.UpdateRevision)
+		(OnDelete(sts) || sts.Status.CurrentRevision == sts.Status.UpdateRevision)
 }
 
 // HeldBackBy is what someone set on the StatefulSet that keeps nodes on an
@@ -64,15 +55,17 @@ func HeldBackBy(sts *appsv1.StatefulSet) string {
 	switch {
 	case updated >= size:
 		return ""
-	case onDelete(sts):
+	case OnDelete(sts):
 		return "OnDelete"
-	case partition(sts) > 0 && updated >= size-partition(sts):
+	case Partition(sts) > 0 && updated >= size-Partition(sts):
 		return "partition"
 	}
 	return ""
 }
 
-func onDelete(sts *appsv1.StatefulSet) bool {
+// OnDelete reports whether someone set the update strategy OnDelete: the controller
+// then replaces no node by itself.
+func OnDelete(sts *appsv1.StatefulSet) bool {
 	return sts.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
 }
 
@@ -100,15 +93,6 @@ func IsNewest(pod *corev1.Pod, sts *appsv1.StatefulSet) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == sts.Status.UpdateRevision
 }
 
-// Ordinal is the number at the end of a node's name; -1: there is none.
-func Ordinal(name string) int {
-	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
 // LastProgress is when the nodes last came closer to what the spec asks for,
 // or fell back from it: our last change of the StatefulSet, the newest pod, the
 // newest change of a pod's readiness, the first refusal of a pod.
@@ -134,12 +118,21 @@ func (n *Nodes) LastProgress(sts *appsv1.StatefulSet) time.Time {
 	return last
 }
 
-// Overdue: the nodes have made no progress for longer than the spec allows. A
-// node that is missing and was not refused may come at any moment; of several,
-// the controller tries the first alone.
-func Overdue(in Input, sts *appsv1.StatefulSet) bool {
-	if in.Nodes == nil || !Observed(sts) || len(in.Nodes.Pods) < int(*sts.Spec.Replicas) && len(in.Nodes.Refusals) == 0 {
+// Overdue reports whether the nodes have made no progress for longer than the
+// deadline. While nodes are missing and none was refused, the controller may
+// still be creating them (one at a time), so the deadline does not apply.
+func Overdue(nodes *Nodes, sts *appsv1.StatefulSet, deadline time.Duration, now time.Time) bool {
+	if nodes == nil || !Observed(sts) || len(nodes.Pods) < int(*sts.Spec.Replicas) && len(nodes.Refusals) == 0 {
 		return false
 	}
-	return in.Now.Sub(in.Nodes.LastProgress(sts)) > in.Cache.Spec.ProgressDeadline()
+	return now.Sub(nodes.LastProgress(sts)) > deadline
+}
+
+// Partition returns the ordinal below which someone keeps nodes on the older
+// revision; 0: none.
+func Partition(sts *appsv1.StatefulSet) int32 {
+	if r := sts.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
+		return *r.Partition
+	}
+	return 0
 }
