@@ -25,6 +25,7 @@ import (
 	"example.com/clusteredcache/reconcile/internal/scenario"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -63,7 +64,7 @@ func diff(t *testing.T, env *testenv.Env, ns string) report.Fleet {
 
 func diffFile(t *testing.T, env *testenv.Env, ns, manifests string) report.Fleet {
 	t.Helper()
-	m, err := observe.ReadManifests([]string{"-"}, strings.NewReader(manifests), ns)
+	m, err := manifest.Read([]string{"-"}, strings.NewReader(manifests), ns)
 	if err != nil {
 		t.Fatal(err)
 	}

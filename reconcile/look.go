@@ -63,7 +63,7 @@ func createsSomething(p plan.Plan) bool {
 // expected yields the caches of the manifests as they are stored.
 func (r *runner) expected(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Expect.Caches {
-		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
+		key := m.Key()
 		in, err := plan.Input{}, m.Err
 		if err == nil {
 			in, err = r.reader.One(ctx, key)
@@ -84,24 +84,22 @@ func (r *runner) notApplied(live *v1.ClusteredCache) string {
 	if r.options.Expect == nil {
 		return ""
 	}
-	for _, m := range r.options.Expect.Caches {
-		if m.Cache.Namespace != live.Namespace || m.Cache.Name != live.Name {
-			continue
-		}
-		if live.DeletionTimestamp != nil {
-			return "the stored ClusteredCache is being deleted, and " + m.Source + " asks for it"
-		}
-		want := m.Cache.DeepCopy()
-		if want.Spec.Size == 0 {
-			want.Spec.Size = live.Spec.Size
-		}
-		want.Default()
-		stored, supposed := live.DeepCopy(), live.DeepCopy()
-		stored.Default()
-		supposed.Spec = want.Spec
-		return differences(fields.Edit(stored, supposed), m.Source)
+	m := r.options.Expect.Document(types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
+	if m == nil {
+		return ""
 	}
-	return ""
+	if live.DeletionTimestamp != nil {
+		return "the stored ClusteredCache is being deleted, and " + m.Source + " asks for it"
+	}
+	want := m.Cache.DeepCopy()
+	if want.Spec.Size == 0 {
+		want.Spec.Size = live.Spec.Size
+	}
+	want.Default()
+	stored, supposed := live.DeepCopy(), live.DeepCopy()
+	stored.Default()
+	supposed.Spec = want.Spec
+	return differences(fields.Edit(stored, supposed), m.Source)
 }
 
 func differences(changes []fields.Change, source string) string {

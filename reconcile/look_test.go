@@ -18,6 +18,7 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -81,8 +82,8 @@ kind: ClusteredCache
 metadata: {name: cache}
 spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an autoscaler's
 `
-	expect := func() *observe.Manifests {
-		m, err := observe.ReadManifests([]string{"-"}, strings.NewReader(file), ns)
+	expect := func() *manifest.Set {
+		m, err := manifest.Read([]string{"-"}, strings.NewReader(file), ns)
 		if err != nil {
 			t.Fatal(err)
 		}

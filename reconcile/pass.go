@@ -17,6 +17,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/status"
@@ -257,7 +258,7 @@ func unobserved(err error) plan.Verdict {
 		v.Reason = v1.ReasonNotFound
 	case errors.Is(err, observe.ErrUndecodable):
 		v.Reason = v1.ReasonUndecodable
-	case errors.Is(err, apply.ErrRefused), errors.As(err, new(*observe.ManifestError)):
+	case errors.Is(err, apply.ErrRefused), errors.As(err, new(*manifest.Error)):
 		v.Reason = v1.ReasonApplyRejected
 	}
 	return v

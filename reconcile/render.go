@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -22,14 +22,14 @@ type Rendered struct {
 
 // Render says what the children of the caches in m look like, without a
 // server: the same builders, defaults and rules as a pass.
-func Render(m *observe.Manifests) []Rendered {
+func Render(m *manifest.Set) []Rendered {
 	rendered := make([]Rendered, 0, len(m.Caches))
-	for _, manifest := range m.Caches {
-		cache := manifest.Cache
-		r := Rendered{Namespace: cache.Namespace, Name: cache.Name, Err: manifest.Err}
+	for _, d := range m.Caches {
+		cache := d.Cache
+		r := Rendered{Namespace: cache.Namespace, Name: cache.Name, Err: d.Err}
 		if r.Err == nil {
 			cache.Default()
-			r.Objects, r.Err = render(m, manifest)
+			r.Objects, r.Err = render(m, d)
 		}
 		rendered = append(rendered, r)
 	}
@@ -38,8 +38,8 @@ func Render(m *observe.Manifests) []Rendered {
 
 // render plans the cache as one that nothing exists of; what is to be created
 // is what there is to see. A suspended cache is shown as it would be.
-func render(m *observe.Manifests, manifest observe.Manifest) ([]runtime.ApplyConfiguration, error) {
-	cache := manifest.Cache.DeepCopy()
+func render(m *manifest.Set, d manifest.Document) ([]runtime.ApplyConfiguration, error) {
+	cache := d.Cache.DeepCopy()
 	cache.Spec.Suspend, cache.DeletionTimestamp = false, nil
 	p := plan.For(plan.Input{Cache: cache, Config: m.Config(cache), OnPaper: true})
 	var objects []runtime.ApplyConfiguration
@@ -54,7 +54,7 @@ func render(m *observe.Manifests, manifest observe.Manifest) ([]runtime.ApplyCon
 		if h.Reason == v1.ReasonConfigMapNotFound {
 			message = fmt.Sprintf("ConfigMap %s/%s (spec.config) is not in the manifests, and its content is part of the StatefulSet: add it", cache.Namespace, cache.Spec.Config.Name)
 		}
-		errs = append(errs, fmt.Errorf("%s: %s", manifest.Source, message))
+		errs = append(errs, fmt.Errorf("%s: %s", d.Source, message))
 	}
 	return objects, errors.Join(errs...)
 }

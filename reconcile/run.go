@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile/apply"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -31,7 +32,7 @@ type Options struct {
 	LingerUntil time.Time
 	// Manifests, if not nil, take the place of Scope: the caches in them are
 	// planned as if the manifests were applied. For a dry-run client only.
-	Manifests *observe.Manifests
+	Manifests *manifest.Set
 	// Estimate, if not nil, decides which refusals of the server make a step
 	// estimated instead of failed: it returns the reason, "" for a failure.
 	Estimate func(error) string
@@ -41,7 +42,7 @@ type Options struct {
 	Nodes bool
 	// Expect, if not nil, takes the place of Scope: the caches in it, whose
 	// stored spec must be that of the manifest. For Look only.
-	Expect *observe.Manifests
+	Expect *manifest.Set
 	// Now is the clock of the API server, with whose times caches are judged; nil:
 	// the machine's. It may be off until the first answer has come.
 	Now func() time.Time

@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/observe"
@@ -16,7 +15,7 @@ import (
 // supposed yields the caches of the manifests as they would be stored.
 func (r *runner) supposed(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Manifests.Caches {
-		key := types.NamespacedName{Namespace: m.Cache.Namespace, Name: m.Cache.Name}
+		key := m.Key()
 		in, err := plan.Input{}, m.Err
 		for try := 1; err == nil; try++ {
 			in, err = r.suppose(ctx, key)
@@ -46,7 +45,7 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.In
 	if err != nil {
 		return plan.Input{}, err
 	}
-	supposed, err := r.writer.Suppose(ctx, stored, r.manifest(key))
+	supposed, err := r.writer.Suppose(ctx, stored, r.options.Manifests.Document(key).Cache)
 	if err != nil {
 		return plan.Input{}, err
 	}
@@ -60,20 +59,6 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.In
 		in.Edit.Changes = fields.Edit(stored, supposed.Cache)
 	}
 	return in, nil
-}
-
-// manifest is the cache of that name in the manifests; nil: none, or none that
-// can be used.
-func (r *runner) manifest(key types.NamespacedName) *v1.ClusteredCache {
-	if r.options.Manifests == nil {
-		return nil
-	}
-	for _, m := range r.options.Manifests.Caches {
-		if m.Cache.Namespace == key.Namespace && m.Cache.Name == key.Name {
-			return m.Cache
-		}
-	}
-	return nil
 }
 
 // config is what there is to know of the cache's ConfigMap: from the manifests

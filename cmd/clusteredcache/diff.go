@@ -12,7 +12,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 )
 
 // runDiff makes the pass that reconcile would make, as a dry run.
@@ -28,7 +28,7 @@ func runDiff(ctx context.Context, args []string, p process) error {
 	options := reconcile.Options{Scope: s.scope, Concurrency: flags.concurrency, Estimate: kube.CouldNotTry}
 	about, none := firstLine(s.target, s.scope), where(s.scope)
 	if len(flags.files) > 0 {
-		if options.Manifests, err = observe.ReadManifests(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
+		if options.Manifests, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
 			return err
 		}
 		none = sources(flags.files)
@@ -75,7 +75,7 @@ func errNoCaches(sources string) error {
 
 // sayManifests says what of the manifests is not looked at: nobody should take
 // a clean diff for one of everything in the files.
-func sayManifests(c *console, m *observe.Manifests) {
+func sayManifests(c *console, m *manifest.Set) {
 	total, parts := 0, []string{}
 	for _, kind := range slices.Sorted(maps.Keys(m.Skipped)) {
 		total += m.Skipped[kind]

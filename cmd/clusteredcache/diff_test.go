@@ -18,7 +18,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/fields"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
 )
@@ -229,7 +229,7 @@ func TestDiffThatCannotBeWritten(t *testing.T) {
 func rendering(rendered ...reconcile.Rendered) *stage {
 	s := newStage()
 	s.stdin = strings.NewReader(someCache)
-	s.render = func(*observe.Manifests) []reconcile.Rendered { return rendered }
+	s.render = func(*manifest.Set) []reconcile.Rendered { return rendered }
 	return s
 }
 

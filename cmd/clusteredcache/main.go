@@ -25,7 +25,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -78,7 +78,7 @@ type process struct {
 	connect    func(*kube.Target, *kube.Counter) (client.Client, error)
 	pass       func(context.Context, client.Client, reconcile.Options) (report.Fleet, error)
 	look       func(context.Context, client.Reader, reconcile.Options) (report.Fleet, error)
-	render     func(*observe.Manifests) []reconcile.Rendered
+	render     func(*manifest.Set) []reconcile.Rendered
 }
 
 func ourselves(started time.Time) process {

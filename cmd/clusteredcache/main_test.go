@@ -22,7 +22,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -87,7 +87,7 @@ func newStage(fleets ...report.Fleet) *stage {
 			}
 			return f, nil
 		},
-		render: func(*observe.Manifests) []reconcile.Rendered { return nil },
+		render: func(*manifest.Set) []reconcile.Rendered { return nil },
 	}
 	return s
 }

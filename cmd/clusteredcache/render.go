@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 )
 
 // runRender prints the children of the ClusteredCaches in manifests. It needs
@@ -21,7 +21,7 @@ func runRender(_ context.Context, args []string, p process) error {
 	if err != nil {
 		return err
 	}
-	manifests, err := observe.ReadManifests(flags.files, p.stdin, flags.namespace)
+	manifests, err := manifest.Read(flags.files, p.stdin, flags.namespace)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/observe"
+	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -70,7 +70,7 @@ func runStatus(ctx context.Context, args []string, p process) error {
 	}
 	about, none := firstLine(s.target, s.scope), where(s.scope)
 	if len(flags.files) > 0 {
-		if options.Expect, err = observe.ReadManifests(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
+		if options.Expect, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
 			return err
 		}
 		none = sources(flags.files)

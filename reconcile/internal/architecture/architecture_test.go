@@ -38,20 +38,23 @@ var allowed = []allowance{
 	// Of resources observe and status need names, selectors and hashes, which
 	// must be the same everywhere.
 	{"reconcile/observe", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
+	// Of resources manifest needs the hash of a ConfigMap.
+	{"reconcile/manifest", []string{"api/v1", "reconcile/plan", "reconcile/resources"}},
 	{"reconcile/status", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
 	{"reconcile/apply", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
 	{"reconcile/report", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
 	{"reconcile/kube", []string{"api/v1/..."}},
 	{"reconcile", []string{"api/v1/...", "reconcile/fields", "reconcile/resources", "reconcile/plan",
-		"reconcile/observe", "reconcile/status", "reconcile/apply", "reconcile/report"}},
-	// Of observe the command needs the scope that its flags describe.
-	{"cmd/clusteredcache", []string{"api/v1/...", "reconcile", "reconcile/observe", "reconcile/report", "reconcile/kube"}},
+		"reconcile/observe", "reconcile/manifest", "reconcile/status", "reconcile/apply", "reconcile/report"}},
+	// Of observe the command needs the scope that its flags describe, of manifest
+	// the files that they name.
+	{"cmd/clusteredcache", []string{"api/v1/...", "reconcile", "reconcile/manifest", "reconcile/observe", "reconcile/report", "reconcile/kube"}},
 	{"reconcile/internal/...", []string{"..."}},
 }
 
 var (
 	// stages of a pass know of each other only what package plan says.
-	stages = []string{"reconcile/observe", "reconcile/apply", "reconcile/status", "reconcile/report"}
+	stages = []string{"reconcile/observe", "reconcile/manifest", "reconcile/apply", "reconcile/status", "reconcile/report"}
 
 	pure = []string{"api/v1", "reconcile/fields", "reconcile/health", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
 

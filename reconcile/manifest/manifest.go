@@ -1,4 +1,4 @@
-package observe
+package manifest
 
 import (
 	"bufio"
@@ -8,19 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
@@ -28,18 +24,18 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// ManifestError says that a document in Source, a file, cannot be used.
-type ManifestError struct {
+// Error says that a document in the file Source cannot be used.
+type Error struct {
 	Source string
 	Err    error
 }
 
-func (e *ManifestError) Error() string { return e.Source + ": " + e.Err.Error() }
+func (e *Error) Error() string { return e.Source + ": " + e.Err.Error() }
 
-func (e *ManifestError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// Manifest is a ClusteredCache as a file has it.
-type Manifest struct {
+// Document is a ClusteredCache as a file has it.
+type Document struct {
 	// Source is the file, for messages.
 	Source string
 	Cache  *v1.ClusteredCache
@@ -47,10 +43,10 @@ type Manifest struct {
 	Err error
 }
 
-// Manifests is what a stream of manifests holds.
-type Manifests struct {
+// Set is what a stream of manifests holds.
+type Set struct {
 	// Caches in the order of the stream.
-	Caches []Manifest
+	Caches []Document
 	// ConfigMaps and Namespaces count as if applied.
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
 	Namespaces map[string]bool
@@ -58,12 +54,12 @@ type Manifests struct {
 	Skipped map[string]int
 }
 
-// ReadManifests reads files, directories (their *.yaml, *.yml and *.json, not
+// Read reads files, directories (their *.yaml, *.yml and *.json, not
 // further down) and, for "-", stdin. Objects without a namespace are in
 // namespace. The error is for what cannot be read as manifests at all; a cache
-// that cannot be used is a Manifest with an error.
-func ReadManifests(paths []string, stdin io.Reader, namespace string) (*Manifests, error) {
-	m := &Manifests{
+// that cannot be used is a Document with an error.
+func Read(paths []string, stdin io.Reader, namespace string) (*Set, error) {
+	m := &Set{
 		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{},
 		Namespaces: map[string]bool{},
 		Skipped:    map[string]int{},
@@ -117,7 +113,7 @@ func filesAt(path string) ([]string, error) {
 }
 
 // read takes every document of a stream.
-func (m *Manifests) read(source string, r io.Reader, namespace string) error {
+func (m *Set) read(source string, r io.Reader, namespace string) error {
 	documents := yamlutil.NewYAMLReader(bufio.NewReader(r))
 	for n := 1; ; n++ {
 		document, err := documents.Read()
@@ -159,7 +155,7 @@ type head struct {
 	Items      []json.RawMessage `json:"items"`
 }
 
-func (m *Manifests) add(source string, document []byte, namespace string) error {
+func (m *Set) add(source string, document []byte, namespace string) error {
 	raw, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return fmt.Errorf("is not YAML: %w", err)
@@ -187,7 +183,7 @@ func (m *Manifests) add(source string, document []byte, namespace string) error 
 	group, _, _ := strings.Cut(h.APIVersion, "/")
 	switch {
 	case h.Kind == v1.Kind && group == v1.GroupVersion.Group:
-		return m.addCache(Manifest{Source: source}, key, raw)
+		return m.addCache(Document{Source: source}, key, raw)
 	case h.Kind == "ConfigMap" && h.APIVersion == "v1":
 		cm := &corev1.ConfigMap{}
 		if err := json.Unmarshal(raw, cm); err != nil {
@@ -205,99 +201,40 @@ func (m *Manifests) add(source string, document []byte, namespace string) error 
 	return nil
 }
 
-func (m *Manifests) addCache(manifest Manifest, key types.NamespacedName, raw []byte) error {
+func (m *Set) addCache(d Document, key types.NamespacedName, raw []byte) error {
 	if key.Name == "" {
 		return errors.New("ClusteredCache without metadata.name")
 	}
-	for _, other := range m.Caches {
-		if other.Cache.Namespace == key.Namespace && other.Cache.Name == key.Name {
-			return fmt.Errorf("ClusteredCache %s is there twice, also in %s: keep one", key, other.Source)
-		}
+	if other := m.Document(key); other != nil {
+		return fmt.Errorf("ClusteredCache %s is there twice, also in %s: keep one", key, other.Source)
 	}
-	manifest.Cache = &v1.ClusteredCache{}
-	if err := decodeStrictly(raw, manifest.Cache); err != nil {
-		manifest.Err = &ManifestError{Source: manifest.Source, Err: err}
-		manifest.Cache = &v1.ClusteredCache{}
+	d.Cache = &v1.ClusteredCache{}
+	if err := decodeStrictly(raw, d.Cache); err != nil {
+		d.Err = &Error{Source: d.Source, Err: err}
+		d.Cache = &v1.ClusteredCache{}
 	}
-	manifest.Cache.Namespace, manifest.Cache.Name = key.Namespace, key.Name
-	m.Caches = append(m.Caches, manifest)
+	d.Cache.Namespace, d.Cache.Name = key.Namespace, key.Name
+	m.Caches = append(m.Caches, d)
 	return nil
 }
 
-// decodeStrictly refuses what a server that validates fields strictly would.
-func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
-	strict, err := kjson.UnmarshalStrict(raw, cache)
-	if err != nil {
-		err = cmp.Or(mistyped(err), wrongQuantity(raw), err)
-	}
-	if err == nil && len(strict) > 0 {
-		texts := make([]string, 0, len(strict))
-		for _, e := range strict {
-			texts = append(texts, e.Error())
-		}
-		err = errors.New(strings.Join(texts, "; "))
-	}
-	if err == nil && cache.APIVersion != v1.GroupVersion.String() {
-		err = fmt.Errorf("apiVersion %s is not known here, %s is", cache.APIVersion, v1.GroupVersion)
-	}
-	if err == nil && cache.Spec.Size == 0 && hasSpec(raw, "size") {
-		err = errors.New("spec.size: " + v1.MessageSize) // left out it would have a default
-	}
-	if err == nil && cache.Spec.Version == "" && !hasSpec(raw, "version") {
-		err = errors.New("spec.version: Required value") // we would send an empty one
-	}
-	return err
-}
-
-// mistyped names the field that is of another type than it must be; nil: the
-// error is another, or the whole document is no object.
-func mistyped(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) || wrong.Field == "" {
+// Document returns the cache of this name, with an error if the file's document
+// cannot be used; nil: there is none.
+func (m *Set) Document(key types.NamespacedName) *Document {
+	i := slices.IndexFunc(m.Caches, func(d Document) bool { return d.Key() == key })
+	if i < 0 {
 		return nil
 	}
-	err = fmt.Errorf("%s: is a %s and must be a %s", wrong.Field, wrong.Value, wrong.Type)
-	if wrong.Type.Kind() == reflect.String {
-		err = fmt.Errorf("%w: put it in quotes", err)
-	}
-	return err
+	return &m.Caches[i]
 }
 
-// wrongQuantity names the first quantity that is none; the decoder tells of it
-// without its field. nil: there is none.
-func wrongQuantity(raw []byte) error {
-	var manifest struct {
-		Spec struct {
-			Resources map[string]map[string]json.RawMessage `json:"resources"`
-			Storage   map[string]json.RawMessage            `json:"storage"`
-		} `json:"spec"`
-	}
-	_ = json.Unmarshal(raw, &manifest) // what is of another type stays empty
-	quantities := map[string]json.RawMessage{"spec.storage.size": manifest.Spec.Storage["size"]}
-	for list, amounts := range manifest.Spec.Resources {
-		for name, amount := range amounts {
-			quantities["spec.resources."+list+"."+name] = amount
-		}
-	}
-	for _, field := range slices.Sorted(maps.Keys(quantities)) {
-		amount := quantities[field]
-		if amount != nil && new(resource.Quantity).UnmarshalJSON(amount) != nil {
-			return fmt.Errorf("%s: %s is no quantity, such as 512Mi or 500m", field, amount)
-		}
-	}
-	return nil
-}
-
-// hasSpec tells a field of spec that is left out from one that is zero.
-func hasSpec(raw []byte, field string) bool {
-	var manifest struct {
-		Spec map[string]any `json:"spec"`
-	}
-	return json.Unmarshal(raw, &manifest) == nil && manifest.Spec[field] != nil
+// Key is the cache's name.
+func (d Document) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: d.Cache.Namespace, Name: d.Cache.Name}
 }
 
 // Config is what the stream says of the ConfigMap that a cache's spec names.
-func (m *Manifests) Config(cache *v1.ClusteredCache) plan.Config {
+func (m *Set) Config(cache *v1.ClusteredCache) plan.Config {
 	if cache.Spec.Config == nil {
 		return plan.Config{}
 	}
