@@ -11,7 +11,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // applied is a cache as a user applies it, without a size: that is left to
@@ -82,6 +82,6 @@ func TestScalingTheStatefulSetIsSetBack(t *testing.T) {
 	if len(got) != 1 || got[0].Path != "spec.replicas" || got[0].From != "5" || got[0].To != "3" || len(got[0].By) != 1 || got[0].By[0].Name != "kubectl" {
 		t.Errorf("changes: %+v", got)
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	wantNothingToDo(t, ns)
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // jsonPatch changes an object the way kubectl patch --type=json does.
@@ -27,9 +27,9 @@ func jsonPatch(t *testing.T, env *testenv.Env, o client.Object, operations, mana
 
 // wantOnePass makes one pass, in which nothing may fail, and a second one,
 // which must have nothing to write.
-func wantOnePass(t *testing.T, env *testenv.Env, ns string) []plan.Outcome {
+func wantOnePass(t *testing.T, env *testenv.Env, ns string) []model.Outcome {
 	t.Helper()
-	var outcomes []plan.Outcome
+	var outcomes []model.Outcome
 	for _, c := range passOn(t, env, ns).Caches {
 		for _, o := range c.Outcomes {
 			if o.Err != nil {
@@ -95,7 +95,7 @@ func leftoversOfClientSideApply(t *testing.T, env *testenv.Env) {
 	jsonPatch(t, env, setOf(t, env, ns), `[
 		{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"BY_HAND","value":"1"}}]`, "kubectl-edit")
 	outcomes := wantOnePass(t, env, ns)
-	if len(outcomes) != 2 || outcomes[0].Step.Action != plan.ActionClaim || len(outcomes[1].Step.Changes) != 2 {
+	if len(outcomes) != 2 || outcomes[0].Step.Action != model.ActionClaim || len(outcomes[1].Step.Changes) != 2 {
 		t.Errorf("outcomes: %+v", outcomes)
 	}
 	sts := setOf(t, env, ns)
@@ -197,7 +197,7 @@ func aDryClaimThatIsTriedAgain(t *testing.T, env *testenv.Env) {
 	})
 	f := runWith(t, client.NewDryRunClient(c), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Estimate: kube.CouldNotTry})
 	outcomes := reportOf(f, "cache").Outcomes
-	if writes != 2 || len(outcomes) != 2 || outcomes[0].Result != plan.Configured || outcomes[1].Result != plan.Estimated {
+	if writes != 2 || len(outcomes) != 2 || outcomes[0].Result != model.Configured || outcomes[1].Result != model.Estimated {
 		t.Errorf("%d writes, outcomes: %+v", writes, outcomes)
 	}
 }
@@ -211,7 +211,7 @@ func ourOwnSwitchNeedsNoClaim(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 	for _, o := range wantOnePass(t, env, ns) {
-		if o.Step.Action == plan.ActionClaim {
+		if o.Step.Action == model.ActionClaim {
 			t.Errorf("claimed: %s %s", o.Step.Target, o.Step.Reason)
 		}
 	}
@@ -247,7 +247,7 @@ func duplicateKeysInALiveList(t *testing.T, env *testenv.Env) {
 		t.Fatalf("%d variables", n)
 	}
 	f := runWith(t, clientOf(t, env, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 2})
-	if v := verdict(t, f, "other"); v.State != plan.Progressing {
+	if v := verdict(t, f, "other"); v.State != model.Progressing {
 		t.Errorf("other: %+v", v)
 	}
 	envs := setOf(t, env, ns).Spec.Template.Spec.Containers[0].Env

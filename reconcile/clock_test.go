@@ -14,13 +14,12 @@ import (
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // wrongBy runs passes on a machine whose clock is off.
-func wrongBy(t *testing.T, off time.Duration, ns string, o reconcile.Options) report.Fleet {
+func wrongBy(t *testing.T, off time.Duration, ns string, o reconcile.Options) model.Fleet {
 	t.Helper()
 	clock := &kube.Clock{Machine: func() time.Time { return time.Now().Add(off) }}
 	c, err := kube.NewClient(&kube.Target{Config: env.Config, Clock: clock}, nil)
@@ -51,7 +50,7 @@ func TestMachineWithAWrongClock(t *testing.T) {
 			for _, name := range []string{"theirs", "ours", "short"} {
 				until(t, ns, name, v1.ReasonReady)
 			}
-			wantVerdict(t, wrongBy(t, off, ns, reconcile.Options{}), "slow", plan.Progressing, v1.ReasonCrashLoopBackOff)
+			wantVerdict(t, wrongBy(t, off, ns, reconcile.Options{}), "slow", model.Progressing, v1.ReasonCrashLoopBackOff)
 
 			// One drain is begun by a machine whose clock is right, one by the other.
 			remove(t, ns, "theirs")
@@ -64,9 +63,9 @@ func TestMachineWithAWrongClock(t *testing.T) {
 				nearNow(t, name+" changed", condition(c, v1.ConditionReconciling).LastTransitionTime.UTC().Format(time.RFC3339))
 			}
 			before := versions(t, ns)
-			for _, f := range []report.Fleet{pass(t, ns), wrongBy(t, off, ns, reconcile.Options{})} {
-				wantVerdict(t, f, "theirs", plan.Progressing, v1.ReasonDraining)
-				wantVerdict(t, f, "ours", plan.Progressing, v1.ReasonDraining)
+			for _, f := range []model.Fleet{pass(t, ns), wrongBy(t, off, ns, reconcile.Options{})} {
+				wantVerdict(t, f, "theirs", model.Progressing, v1.ReasonDraining)
+				wantVerdict(t, f, "ours", model.Progressing, v1.ReasonDraining)
 			}
 			if d := cmpDiff(before, versions(t, ns)); d != "" {
 				t.Errorf("passes while draining wrote:\n%s", d)
@@ -74,7 +73,7 @@ func TestMachineWithAWrongClock(t *testing.T) {
 
 			remove(t, ns, "short")
 			f := wrongBy(t, off, ns, reconcile.Options{Wait: true, Timeout: 10 * time.Second})
-			wantVerdict(t, f, "short", plan.Settled, v1.ReasonReleased)
+			wantVerdict(t, f, "short", model.Settled, v1.ReasonReleased)
 		})
 	}
 }

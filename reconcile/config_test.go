@@ -11,8 +11,8 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // A missing ConfigMap is waited for and is no failure; its content is a
@@ -22,8 +22,8 @@ func TestConfig(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Config = &v1.ConfigReference{Name: "cfg"} })
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonConfigMapNotFound)
-	if h := f.Caches[0].Plan.Holds; len(h) != 1 || h[0].Class != plan.Waiting || !strings.Contains(h[0].Message, ns+"/cfg") {
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonConfigMapNotFound)
+	if h := f.Caches[0].Plan.Holds; len(h) != 1 || h[0].Class != model.Waiting || !strings.Contains(h[0].Message, ns+"/cfg") {
 		t.Errorf("holds: %+v", h)
 	}
 	gone(t, ns, "cache", &appsv1.StatefulSet{})
@@ -31,7 +31,7 @@ func TestConfig(t *testing.T) {
 
 	cfg := &corev1.ConfigMap{ObjectMeta: meta(ns, "cfg"), Data: map[string]string{"a": "1", "b": "2"}}
 	mustCreate(t, cfg)
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	wantNothingToDo(t, ns)
 	first := get(t, ns, "cache", &appsv1.StatefulSet{}).Status.UpdateRevision
 
@@ -50,7 +50,7 @@ func TestConfig(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonConfigMapNotFound)
+	wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonConfigMapNotFound)
 	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
 	pass(t, ns)
 	get(t, ns, "cache", &policyv1.PodDisruptionBudget{}) // the nodes are still three
@@ -66,7 +66,7 @@ func TestWaitSeesTheConfigMapCome(t *testing.T) {
 	time.AfterFunc(2*time.Second, func() {
 		_ = env.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta(ns, "cfg")})
 	})
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 func TestWaitTimesOut(t *testing.T) {

@@ -21,9 +21,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -61,7 +60,7 @@ func TestDeletionOfTheCRD(t *testing.T) {
 		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c) == nil && c.DeletionTimestamp != nil
 	})
 	f := runWith(t, clientOf(t, env, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReleased)
 	testenv.Eventually(t, "the CRD is gone", func() bool {
 		return apierrors.IsNotFound(env.Client.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
 	})
@@ -98,31 +97,31 @@ func TestOwnerReferencesAreEnforced(t *testing.T) {
 	}
 	const rule = "the verb update on clusteredcaches/finalizers in API group cache.example.com"
 	f := runWith(t, as("incomplete"), options)
-	wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, rule) {
 		t.Error(m)
 	}
 	preview := options
 	preview.Estimate = kube.CouldNotTry
 	for _, o := range runWith(t, client.NewDryRunClient(as("incomplete")), preview).Caches[0].Outcomes {
-		if o.Step.Action == plan.ActionCreate && (o.Result != plan.Estimated || !strings.Contains(o.Estimate, "clusteredcaches/finalizers")) {
+		if o.Step.Action == model.ActionCreate && (o.Result != model.Estimated || !strings.Contains(o.Estimate, "clusteredcaches/finalizers")) {
 			t.Errorf("%s: %s (%s), %v", o.Step.Target, o.Result, o.Estimate, o.Err)
 		}
 	}
 	waiting := options
 	waiting.Wait = true
-	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", model.Settled, v1.ReasonReady)
 
 	// A hook's Job refers to its owner as well.
 	if err := env.Client.Delete(t.Context(), cache); err != nil {
 		t.Fatal(err)
 	}
 	f = runWith(t, as("incomplete"), options)
-	wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, rule) || !strings.Contains(m, "Job") {
 		t.Error(m)
 	}
-	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", model.Settled, v1.ReasonReleased)
 }
 
 func shippedRole(t *testing.T) *rbacv1.ClusterRole {
@@ -194,11 +193,11 @@ func TestClaimsOfADeletedCache(t *testing.T) {
 	}
 }
 
-func createdStatefulSet(f report.Fleet) plan.Step {
+func createdStatefulSet(f model.Fleet) model.Step {
 	for _, o := range f.Caches[0].Outcomes {
-		if o.Result == plan.Created && o.Step.Target.Kind == "StatefulSet" {
+		if o.Result == model.Created && o.Step.Target.Kind == "StatefulSet" {
 			return o.Step
 		}
 	}
-	return plan.Step{Reason: "no StatefulSet was created"}
+	return model.Step{Reason: "no StatefulSet was created"}
 }

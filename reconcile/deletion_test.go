@@ -13,7 +13,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -30,7 +30,7 @@ func TestDeletionFromStartToEnd(t *testing.T) {
 
 	// The first pass: no client finds the nodes any more, who themselves stay.
 	begin := time.Now()
-	wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonDraining)
+	wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonDraining)
 	gone(t, ns, "cache", &corev1.Service{})
 	get(t, ns, "nodes-cache", &corev1.Service{})
 	get(t, ns, "cache", &appsv1.StatefulSet{})
@@ -49,7 +49,7 @@ func TestDeletionFromStartToEnd(t *testing.T) {
 		t.Errorf("a pass while draining wrote:\n%s", d)
 	}
 
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
 	if took := time.Since(since); took < 2*time.Second {
 		t.Errorf("drained for %s", took)
 	}
@@ -70,7 +70,7 @@ func TestHookIsAJobOfTheCache(t *testing.T) {
 	settle(t, ns)
 	c := remove(t, ns, "cache")
 	for range 3 {
-		wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonRunningHook)
+		wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonRunningHook)
 	}
 	job := hookJob(t, c, "a")
 	if !metav1.IsControlledBy(job, c) || *job.Spec.BackoffLimit != 0 || *job.Spec.ActiveDeadlineSeconds != 600 || job.Spec.TTLSecondsAfterFinished != nil {
@@ -121,7 +121,7 @@ func TestFailedHookBlocks(t *testing.T) {
 			jobs := logJobs(t, ns)
 			c := remove(t, ns, "cache")
 			f := settle(t, ns)
-			wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonHookFailed)
+			wantVerdict(t, f, "cache", model.Stalled, v1.ReasonHookFailed)
 			if n := hookJob(t, c, "a").Status.Failed; n != 2 {
 				t.Errorf("%d attempts, want 2", n)
 			}
@@ -165,7 +165,7 @@ func TestHookWithoutItsImage(t *testing.T) {
 		return v.Reason == v1.ReasonRunningHook && strings.Contains(v.Message, "image "+imageNotThere+" cannot be pulled")
 	})
 	f := settle(t, ns)
-	wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonHookFailed)
+	wantVerdict(t, f, "cache", model.Stalled, v1.ReasonHookFailed)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "DeadlineExceeded") {
 		t.Error(m)
 	}
@@ -249,7 +249,7 @@ func TestHookPerNode(t *testing.T) {
 	for i := range pods.Items {
 		finishPod(t, &pods.Items[i])
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
 }
 
 // finishPod ends a pod that hangs, well.
@@ -275,12 +275,12 @@ func TestHookNameConflict(t *testing.T) {
 	testenv.Eventually(t, "the other's Job is complete", func() bool { return hookJob(t, c, "a").Status.Succeeded == 1 })
 	remove(t, ns, "cache")
 	for range 2 {
-		wantVerdict(t, settle(t, ns), "cache", plan.Stalled, v1.ReasonNameConflict)
+		wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonNameConflict)
 	}
 	if err := env.Client.Delete(t.Context(), foreign, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
 }
 
 // Nodes that never became ready keep no deletion from going on.
@@ -295,7 +295,7 @@ func TestDeletionOfACacheThatNeverBecameReady(t *testing.T) {
 	pass(t, ns)
 	jobs := logJobs(t, ns)
 	c := remove(t, ns, "cache")
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
 	wantJobs(t, jobs, c, "a", "b")
 }
 

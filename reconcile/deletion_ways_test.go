@@ -17,8 +17,8 @@ import (
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -35,7 +35,7 @@ func TestForegroundDeletion(t *testing.T) {
 	jobs := logJobs(t, ns)
 	c := remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationForeground))
 	for range 2 {
-		wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonForegroundDeletion)
+		wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonForegroundDeletion)
 	}
 	if r := condition(get(t, ns, "cache", &v1.ClusteredCache{}), v1.ConditionReconciling); r.Reason != v1.ReasonForegroundDeletion {
 		t.Errorf("Reconciling: %+v", r)
@@ -62,7 +62,7 @@ func TestForegroundDeletionWithoutHooks(t *testing.T) {
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Deletion = &v1.DeletionSpec{DrainSeconds: 3600} })
 	settle(t, ns)
 	remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationForeground))
-	wantVerdict(t, pass(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonReleased)
 	testenv.Eventually(t, "the cache is collected", func() bool { return isGone(t, ns, "cache", &v1.ClusteredCache{}) })
 }
 
@@ -85,7 +85,7 @@ func orphan(t *testing.T, when string) {
 		testenv.Eventually(t, "the garbage collector is done", func() bool { return len(finalizers(t, ns, "cache")) == 1 })
 	}
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReleased)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "its children stay, without an owner") || !strings.Contains(m, "no hook was run") {
 		t.Error(m)
 	}
@@ -111,7 +111,7 @@ func TestDeletionOfTheNamespace(t *testing.T) {
 		return get(t, ns, "cache", &v1.ClusteredCache{}).DeletionTimestamp != nil
 	})
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonNamespaceTerminating)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonNamespaceTerminating)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "no hook was run: namespace "+ns+" is being deleted") {
 		t.Error(m)
 	}
@@ -144,7 +144,7 @@ func TestNamespaceIsDeletedBeforeTheHook(t *testing.T) {
 			deleteNamespace(t, ns)
 		}
 	}), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonNamespaceTerminating)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonNamespaceTerminating)
 	if !refused {
 		t.Error("no Job was tried: the test does not test")
 	}
@@ -174,11 +174,11 @@ func TestFinalizersOfOthers(t *testing.T) {
 			jobs := logJobs(t, ns)
 			remove(t, ns, "cache")
 			who.prepare(t, get(t, ns, "cache", c))
-			wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonDraining)
+			wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonDraining)
 			if d := cmpDiff([]string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
 				t.Errorf("while draining: %s", d)
 			}
-			wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
 			if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
 				t.Error(d)
 			}
@@ -213,7 +213,7 @@ func TestConflictOnRelease(t *testing.T) {
 					}
 				}
 			}), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
-			if v := verdict(t, f, "cache"); v.State != plan.Settled || releases == 0 {
+			if v := verdict(t, f, "cache"); v.State != model.Settled || releases == 0 {
 				t.Errorf("%+v after %d releases", v, releases)
 			}
 			wantJobs(t, jobs, c, "a", "b")
@@ -291,20 +291,20 @@ func TestTwoPassesOnOneDeletion(t *testing.T) {
 		settle(t, ns)
 		jobs := logJobs(t, ns)
 		c := remove(t, ns, "cache")
-		ended := make(chan plan.Verdict, 2)
+		ended := make(chan model.Verdict, 2)
 		for range 2 {
 			go func() {
 				f, err := reconcile.Run(t.Context(), productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
 				if err != nil || len(f.Caches) != 1 {
 					t.Errorf("%+v, %v", f, err)
-					ended <- plan.Verdict{}
+					ended <- model.Verdict{}
 					return
 				}
 				ended <- f.Caches[0].Verdict
 			}()
 		}
 		for range 2 {
-			if v := <-ended; v.State != plan.Settled {
+			if v := <-ended; v.State != model.Settled {
 				t.Errorf("%+v", v)
 			}
 		}

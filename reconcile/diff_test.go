@@ -26,13 +26,13 @@ import (
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
 )
 
 // diffOn makes a pass with a dry-run client, and holds it to reads and dry runs.
-func diffOn(t *testing.T, env *testenv.Env, o reconcile.Options) report.Fleet {
+func diffOn(t *testing.T, env *testenv.Env, o reconcile.Options) model.Fleet {
 	t.Helper()
 	c := clientOf(t, env, func(_ int, r *http.Request) {
 		if r.Method != http.MethodGet && !isDryRun(r) {
@@ -57,12 +57,12 @@ func isDryRun(r *http.Request) bool {
 	return err == nil && slices.Equal(options.DryRun, []string{metav1.DryRunAll})
 }
 
-func diff(t *testing.T, env *testenv.Env, ns string) report.Fleet {
+func diff(t *testing.T, env *testenv.Env, ns string) model.Fleet {
 	t.Helper()
 	return diffOn(t, env, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}})
 }
 
-func diffFile(t *testing.T, env *testenv.Env, ns, manifests string) report.Fleet {
+func diffFile(t *testing.T, env *testenv.Env, ns, manifests string) model.Fleet {
 	t.Helper()
 	m, err := manifest.Read([]string{"-"}, strings.NewReader(manifests), ns)
 	if err != nil {
@@ -73,11 +73,11 @@ func diffFile(t *testing.T, env *testenv.Env, ns, manifests string) report.Fleet
 
 // told is what a fleet's report says will be, or was, done: every step that
 // the server took with its changes, and every hold.
-func told(f report.Fleet) []string {
+func told(f model.Fleet) []string {
 	var lines []string
 	for _, c := range f.Caches {
 		for _, o := range c.Outcomes {
-			if o.Result == plan.Unchanged {
+			if o.Result == model.Unchanged {
 				continue
 			}
 			lines = append(lines, fmt.Sprintf("%s %s", o.Step.Target, o.Result))
@@ -269,7 +269,7 @@ func TestDiffWithoutTheRightToWrite(t *testing.T) {
 	config.Config = asUser(env.Config, "reader")
 	f := diff(t, &config, ns)
 	o := f.Caches[0].Outcomes
-	if len(o) != 1 || o[0].Result != plan.Estimated || !strings.Contains(o[0].Estimate, "patch") || o[0].Step.Changes[0].To != "4" {
+	if len(o) != 1 || o[0].Result != model.Estimated || !strings.Contains(o[0].Estimate, "patch") || o[0].Step.Changes[0].To != "4" {
 		t.Errorf("%+v", o)
 	}
 	if s := report.Summarize(f); s.Failed != 0 {
@@ -309,14 +309,14 @@ func TestHeldByTheServerIsNoChange(t *testing.T) {
 	}
 	for range 2 {
 		before := versions(t, ns)
-		for what, f := range map[string]report.Fleet{"diff": diff(t, env, ns), "reconcile": pass(t, ns)} {
+		for what, f := range map[string]model.Fleet{"diff": diff(t, env, ns), "reconcile": pass(t, ns)} {
 			if len(f.Caches) != 1 || len(f.Caches[0].Outcomes) != 1 {
 				t.Fatalf("%s: %+v", what, f.Caches)
 			}
-			if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.HasPrefix(o.Warning, "held-by-admission: spec.template.spec.containers[cache].image (") {
+			if o := f.Caches[0].Outcomes[0]; o.Result != model.Unchanged || !strings.HasPrefix(o.Warning, "held-by-admission: spec.template.spec.containers[cache].image (") {
 				t.Errorf("%s: %s, %q", what, o.Result, o.Warning)
 			}
-			if s := report.Summarize(f); s.Writes != 0 || f.Caches[0].Verdict.State != plan.Settled {
+			if s := report.Summarize(f); s.Writes != 0 || f.Caches[0].Verdict.State != model.Settled {
 				t.Errorf("%s: %+v, %+v", what, s, f.Caches[0].Verdict)
 			}
 		}
@@ -334,11 +334,11 @@ func TestDroppedByTheServerIsNoChange(t *testing.T) {
 		c.Spec.Storage = &v1.StorageSpec{Size: quantity("1Gi")}
 	})
 	settle(t, ns)
-	for what, f := range map[string]report.Fleet{"diff": diff(t, env, ns), "reconcile": pass(t, ns)} {
+	for what, f := range map[string]model.Fleet{"diff": diff(t, env, ns), "reconcile": pass(t, ns)} {
 		if len(f.Caches) != 1 || len(f.Caches[0].Outcomes) != 1 {
 			t.Fatalf("%s: %+v: is the field no longer behind a gate that is off?", what, f.Caches)
 		}
-		if o := f.Caches[0].Outcomes[0]; o.Result != plan.Unchanged || !strings.HasPrefix(o.Warning, "dropped-by-server: ") {
+		if o := f.Caches[0].Outcomes[0]; o.Result != model.Unchanged || !strings.HasPrefix(o.Warning, "dropped-by-server: ") {
 			t.Errorf("%s: %s, %q", what, o.Result, o.Warning)
 		}
 	}

@@ -5,12 +5,47 @@
 //	 reads      pure    writes     pure,      pure
 //	                               one write
 //
-// A pass keeps no state: all that it knows it has read in this pass, and a
-// pass that is killed anywhere is made good by the next. One bad cache never
-// spoils the pass. Whether writes are real is decided by the client that is
-// handed in (a dry-run client makes the same calls), nowhere below.
+// A pass keeps no state. All that it knows, it has read in this pass. The next
+// pass makes good what a killed one left undone. One bad cache never spoils the
+// pass. The client that is handed in decides whether writes are real: a dry-run
+// client makes the same calls.
 //
-// The rights that a pass needs are the rbac markers below; deploy/rbac is made
+// # Packages
+//
+// Each package imports only from the rows below its own. Packages of one row do
+// not know each other.
+//
+//	cmd/clusteredcache                                flags, printing, exit statuses
+//	reconcile                                         the story: passes, workers, waiting
+//	observe manifest plan apply status report kube    the stages, and the way to the cluster
+//	model                                             the values that travel: Input, Plan, Outcome
+//	health                                            how pods, Jobs and StatefulSets stand
+//	fields resources                                  who owns what; a cache to its children
+//	api/v1                                            the types, and every name in a cluster
+//
+// The edges, to the letter:
+//
+//	cmd/clusteredcache: reconcile kube manifest model observe report
+//	reconcile:          api/v1 apply fields manifest model observe plan status
+//	observe:            api/v1 health model resources
+//	manifest:           api/v1 model resources
+//	plan:               api/v1 fields health model resources
+//	apply:              api/v1 fields model
+//	status:             api/v1 health model resources
+//	report:             api/v1 fields model
+//	kube:               api/v1
+//	model:              api/v1 fields health
+//	health:             api/v1 fields
+//	fields:             api/v1
+//	resources:          api/v1
+//
+// The pure packages are api/v1, fields, health, resources, model, plan, status
+// and report. They take no context, client, logger or clock. They reach no
+// controller-runtime package, not even through an import of an import.
+//
+// # Rights
+//
+// The rbac markers below are the rights that a pass needs; deploy/rbac is made
 // from them. Apply is the verb patch, and create where an object may be missing.
 // Pods, claims and StorageClasses are read, and pods deleted, only for caches
 // that have not settled.

@@ -25,8 +25,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // between stands between the program and the API server. It returns the answer
@@ -86,7 +86,7 @@ func TestAmbiguousWrites(t *testing.T) {
 			return response, err
 		})
 		f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}})
-		if v := verdict(t, f, "cache"); v.State != plan.Progressing && v.State != plan.Settled {
+		if v := verdict(t, f, "cache"); v.State != model.Progressing && v.State != model.Settled {
 			t.Errorf("%d: %+v", code, v)
 		}
 		if len(faults) < 6 {
@@ -117,11 +117,11 @@ func TestThrottling(t *testing.T) {
 	})
 	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 3})
 	for _, name := range []string{"a", "c"} {
-		if v := verdict(t, f, name); v.State != plan.Progressing {
+		if v := verdict(t, f, name); v.State != model.Progressing {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	wantVerdict(t, f, "b", plan.NotDone, v1.ReasonApplyFailed)
+	wantVerdict(t, f, "b", model.NotDone, v1.ReasonApplyFailed)
 	if took := time.Since(start); took < time.Second || took > time.Minute {
 		t.Errorf("the pass took %s", took)
 	}
@@ -179,7 +179,7 @@ func TestPassesAtTheSameTime(t *testing.T) {
 	for range 2 {
 		runs.Go(func() {
 			for _, c := range pass(t, ns).Caches {
-				if c.Verdict.State != plan.Progressing && c.Verdict.State != plan.Settled {
+				if c.Verdict.State != model.Progressing && c.Verdict.State != model.Settled {
 					t.Errorf("%s: %+v", c.Name, c.Verdict)
 				}
 			}
@@ -198,7 +198,7 @@ func TestPassesAtTheSameTime(t *testing.T) {
 	if n := <-busy; n < 2 {
 		t.Errorf("the status was written %d times", n)
 	}
-	if v := verdict(t, f, "cache-0"); v.State != plan.Progressing {
+	if v := verdict(t, f, "cache-0"); v.State != model.Progressing {
 		t.Errorf("%+v", v)
 	}
 	settle(t, ns)

@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // While waiting, a cache is looked at again after this long; one that waits
@@ -26,7 +25,7 @@ type ledger struct {
 	mu       sync.Mutex
 	all      bool // caches that need nothing are told too
 	plain    int  // settled at first sight, nothing to say
-	reports  map[types.NamespacedName]plan.Report
+	reports  map[types.NamespacedName]model.CacheReport
 	pending  map[types.NamespacedName]time.Time // unsettled -> due
 	now      Progress
 	clock    func() time.Time // that of times in plans
@@ -35,7 +34,7 @@ type ledger struct {
 
 func newLedger(onChange func(Progress)) *ledger {
 	return &ledger{
-		reports:  map[types.NamespacedName]plan.Report{},
+		reports:  map[types.NamespacedName]model.CacheReport{},
 		pending:  map[types.NamespacedName]time.Time{},
 		onChange: onChange,
 	}
@@ -49,11 +48,11 @@ func (l *ledger) begin() {
 }
 
 // record takes what a pass says of one cache.
-func (l *ledger) record(key types.NamespacedName, r plan.Report) {
+func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.Done++
-	if r.Verdict.State == plan.NotDone {
+	if r.Verdict.State == model.NotDone {
 		l.now.Failed++
 	}
 	before, known := l.reports[key]
@@ -62,7 +61,7 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 		r.Verdict, r.Plan, r.Standing = before.Verdict, before.Plan, before.Standing
 	}
 	delete(l.pending, key)
-	if r.Verdict.State == plan.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed || r.Verdict.Reason == v1.ReasonInterrupted {
+	if r.Verdict.State == model.Progressing || r.Verdict.Reason == v1.ReasonApplyFailed || r.Verdict.Reason == v1.ReasonInterrupted {
 		l.pending[key] = time.Now().Add(interval(r.Plan, l.clock()))
 	}
 	switch {
@@ -84,13 +83,13 @@ func (l *ledger) record(key types.NamespacedName, r plan.Report) {
 }
 
 // nothingToSay tells a cache that is as it should be and was before.
-func nothingToSay(r plan.Report) bool {
+func nothingToSay(r model.CacheReport) bool {
 	edited := r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
-	return r.Verdict.State == plan.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
+	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
 }
 
 // interval is how long to wait before looking again.
-func interval(p plan.Plan, now time.Time) time.Duration {
+func interval(p model.Plan, now time.Time) time.Duration {
 	wait := pollInterval
 	for i, h := range p.Holds {
 		due := pollInterval
@@ -169,14 +168,14 @@ func (l *ledger) tell() {
 }
 
 // fleet is the report, sorted.
-func (l *ledger) fleet() report.Fleet {
+func (l *ledger) fleet() model.Fleet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := report.Fleet{Total: l.plain + len(l.reports)}
+	f := model.Fleet{Total: l.plain + len(l.reports)}
 	for _, r := range l.reports {
 		f.Caches = append(f.Caches, r)
 	}
-	slices.SortFunc(f.Caches, func(a, b plan.Report) int {
+	slices.SortFunc(f.Caches, func(a, b model.CacheReport) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return f

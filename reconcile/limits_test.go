@@ -19,8 +19,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -41,7 +41,7 @@ func TestRefusalOfAMebibyte(t *testing.T) {
 		return send()
 	})
 	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Events: true})
-	wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
 	for _, condition := range get(t, ns, "cache", &v1.ClusteredCache{}).Status.Conditions {
 		if n := len(condition.Message); n > 1024 {
 			t.Errorf("%s: %d bytes", condition.Type, n)

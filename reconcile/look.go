@@ -12,16 +12,16 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 	"example.com/clusteredcache/reconcile/status"
 )
 
 // Look says how the caches in scope stand, each of them, as Run would after a
 // pass that writes nothing. It takes Wait and Timeout of the options, not
 // LingerUntil, Manifests, Estimate or Events.
-func Look(ctx context.Context, c client.Reader, o Options) (report.Fleet, error) {
+func Look(ctx context.Context, c client.Reader, o Options) (model.Fleet, error) {
 	p := newPatience()
 	r := &runner{options: o, reader: observe.NewReader(patientReader{c, p}), ledger: newLedger(o.Progress), patience: p}
 	r.visit, r.ledger.all = r.look, true
@@ -33,7 +33,7 @@ func Look(ctx context.Context, c client.Reader, o Options) (report.Fleet, error)
 }
 
 // look is a round without writes.
-func (r *runner) look(ctx context.Context, in plan.Input, report *plan.Report) error {
+func (r *runner) look(ctx context.Context, in model.Input, report *model.CacheReport) error {
 	in, err := r.complete(ctx, in)
 	if err != nil {
 		return err
@@ -51,20 +51,20 @@ func (r *runner) look(ctx context.Context, in plan.Input, report *plan.Report) e
 	standing := status.Standing(in)
 	report.Standing = &standing
 	if difference := r.notApplied(in.Cache); difference != "" {
-		report.Verdict = plan.Verdict{State: plan.Progressing, Reason: v1.ReasonSpecNotApplied, Message: difference}
+		report.Verdict = model.Verdict{State: model.Progressing, Reason: v1.ReasonSpecNotApplied, Message: difference}
 	}
 	return nil
 }
 
-func createsSomething(p plan.Plan) bool {
-	return slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Action == plan.ActionCreate && s.Target.Kind != "Job" })
+func createsSomething(p model.Plan) bool {
+	return slices.ContainsFunc(p.Steps, func(s model.Step) bool { return s.Action == model.ActionCreate && s.Target.Kind != model.KindJob })
 }
 
 // expected yields the caches of the manifests as they are stored.
 func (r *runner) expected(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Expect.Caches {
 		key := m.Key()
-		in, err := plan.Input{}, m.Err
+		in, err := model.Input{}, m.Err
 		if err == nil {
 			in, err = r.reader.One(ctx, key)
 		}
@@ -122,9 +122,9 @@ func orAbsent(value string) string {
 
 // unseen is the verdict on a cache that could not be observed. One that a
 // manifest expects is still to come, also if it has been there before.
-func (r *runner) unseen(err error) plan.Verdict {
+func (r *runner) unseen(err error) model.Verdict {
 	if r.options.Expect != nil && (errors.Is(err, observe.ErrNotFound) || errors.Is(err, errGone)) {
-		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonSpecNotApplied, Message: "there is no such ClusteredCache yet"}
+		return model.Verdict{State: model.Progressing, Reason: v1.ReasonSpecNotApplied, Message: "there is no such ClusteredCache yet"}
 	}
 	return unobserved(err)
 }

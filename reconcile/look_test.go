@@ -19,13 +19,12 @@ import (
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // look looks as a user who may only read.
-func look(t *testing.T, o reconcile.Options) report.Fleet {
+func look(t *testing.T, o reconcile.Options) model.Fleet {
 	t.Helper()
 	config := asUser(env.Config, "reader")
 	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
@@ -51,14 +50,14 @@ func TestLook(t *testing.T) {
 	runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}, Names: []string{"cache"}}, Concurrency: 1, Wait: true, Timeout: time.Minute})
 
 	f := look(t, reconcile.Options{Scope: scope})
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReady)
-	wantVerdict(t, f, "new", plan.Progressing, v1.ReasonPending)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReady)
+	wantVerdict(t, f, "new", model.Progressing, v1.ReasonPending)
 	if s := reportOf(f, "cache").Standing; s.Ready != 3 || s.Size != 3 || s.Runs != "1.6.38" || s.Nodes != nil {
 		t.Errorf("standing: %+v", s)
 	}
 	// Nobody passed since, and the status says Ready.
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
-	wantVerdict(t, look(t, reconcile.Options{Scope: scope}), "cache", plan.Progressing, v1.ReasonPending)
+	wantVerdict(t, look(t, reconcile.Options{Scope: scope}), "cache", model.Progressing, v1.ReasonPending)
 	pass(t, ns)
 	testenv.Eventually(t, "a node is broken", func() bool {
 		f = look(t, reconcile.Options{Scope: scope, Nodes: true})
@@ -89,10 +88,10 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		}
 		return m
 	}
-	wantVerdict(t, look(t, reconcile.Options{Expect: expect()}), "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	wantVerdict(t, look(t, reconcile.Options{Expect: expect()}), "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	// One that is not there is waited for: it has not been deleted meanwhile.
 	absent := look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: 2 * time.Second})
-	wantVerdict(t, absent, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	wantVerdict(t, absent, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	if !absent.TimedOut {
 		t.Errorf("waited for a cache that is not there: %+v", absent)
 	}
@@ -102,7 +101,7 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 	})
 	settle(t, ns)
 	f := look(t, reconcile.Options{Expect: expect()})
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	if m := verdict(t, f, "cache").Message; m != `the stored spec is not that of standard input: spec.version is "1.6.38" and not "1.6.39"` {
 		t.Errorf("message: %s", m)
 	}
@@ -115,13 +114,13 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		settle(t, ns)
 	})
 	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: time.Minute})
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReady)
 	// What is being deleted is not what the file asks for, also when we have let go of it.
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = append(c.Finalizers, "test.example.com/keep") })
 	remove(t, ns, "cache")
 	settle(t, ns)
 	f = look(t, reconcile.Options{Expect: expect()})
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonSpecNotApplied)
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
 }
 
@@ -132,8 +131,8 @@ func TestLookFindsWhatTheListsDoNotShow(t *testing.T) {
 	ns := env.Namespace(t)
 	mustCreate(t, service(ns, "cache"))
 	create(t, ns, "cache")
-	wantVerdict(t, pass(t, ns), "cache", plan.Stalled, v1.ReasonNameConflict)
-	wantVerdict(t, look(t, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}}), "cache", plan.Stalled, v1.ReasonNameConflict)
+	wantVerdict(t, pass(t, ns), "cache", model.Stalled, v1.ReasonNameConflict)
+	wantVerdict(t, look(t, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}}), "cache", model.Stalled, v1.ReasonNameConflict)
 }
 
 // Pods are read once a pass, and only while there is something to learn from
@@ -181,7 +180,7 @@ func TestTerminatingNodesDoNotCount(t *testing.T) {
 		t.Errorf("status: %+v", c.Status)
 	}
 	patch(t, pod, `{"metadata":{"finalizers":null}}`)
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 // What kubectl, Flux and Argo make of our conditions.
@@ -240,7 +239,7 @@ func TestRolloutHeldBySomeone(t *testing.T) {
 			settle(t, ns)
 			patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"updateStrategy":`+strategy+`}}`, client.FieldOwner("user"))
 			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "2" })
-			wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonRolloutHeld)
+			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonRolloutHeld)
 			want := map[string]string{"partition": "2 of 3 nodes on the new version, held by partition", "OnDelete": "0 of 3 nodes on the new version, held by OnDelete"}[name]
 			wantMessage(t, ns, "3 of 3 nodes ready; "+want)
 			if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "1.6.38" || available(c) != metav1.ConditionTrue {

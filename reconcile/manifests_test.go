@@ -11,7 +11,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // A manifest is the whole spec: what it leaves out of it shows as a removal. New
@@ -52,7 +52,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata: {name: other}
 `)
-	byName := map[string]plan.Report{}
+	byName := map[string]model.CacheReport{}
 	for _, c := range f.Caches {
 		byName[c.Name] = c
 	}
@@ -62,22 +62,22 @@ metadata: {name: other}
 	}, withoutOwners(old.Edit.Changes)); d != "" {
 		t.Errorf("old: %s", d)
 	}
-	if len(old.Outcomes) != 1 || old.Outcomes[0].Result != plan.Configured || old.Outcomes[0].Step.Restarts != 3 {
+	if len(old.Outcomes) != 1 || old.Outcomes[0].Result != model.Configured || old.Outcomes[0].Step.Restarts != 3 {
 		t.Errorf("old: %+v", old.Outcomes)
 	}
 	if e := strings.Join(old.Plan.Steps[0].Effects, "; "); !strings.Contains(e, "upgrade from 1.6.38 to 1.6.39") || !strings.Contains(e, "old-2, old-1, old-0") || !strings.Contains(e, "33%") {
 		t.Errorf("effects: %s", e)
 	}
 	fresh := byName["new"]
-	if !fresh.Edit.New || len(fresh.Plan.Holds) != 0 || len(fresh.Outcomes) != 4 || fresh.Outcomes[0].Result != plan.Estimated || fresh.Outcomes[1].Result != plan.Created {
+	if !fresh.Edit.New || len(fresh.Plan.Holds) != 0 || len(fresh.Outcomes) != 4 || fresh.Outcomes[0].Result != model.Estimated || fresh.Outcomes[1].Result != model.Created {
 		t.Errorf("new: %+v", fresh)
 	}
 	for _, o := range byName["far"].Outcomes {
-		if o.Result != plan.Estimated || o.Estimate != "when namespace not-there-yet is created" {
+		if o.Result != model.Estimated || o.Estimate != "when namespace not-there-yet is created" {
 			t.Errorf("far: %+v", o)
 		}
 	}
-	if v := byName["wrong"].Verdict; v.State != plan.NotDone || !strings.Contains(v.Message, v1.MessageVersion) {
+	if v := byName["wrong"].Verdict; v.State != model.NotDone || !strings.Contains(v.Message, v1.MessageVersion) {
 		t.Errorf("wrong: %+v", v)
 	}
 	if d := cmpDiff(before, versions(t, ns)); d != "" {

@@ -15,7 +15,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // What the API server takes and what it refuses when a cache is created, with
@@ -118,7 +118,7 @@ func TestVersionsReachTheCluster(t *testing.T) {
 	}
 	f := settle(t, ns)
 	for _, name := range []string{"both", "digest", "dash", "long"} {
-		wantVerdict(t, f, name, plan.Settled, v1.ReasonReady)
+		wantVerdict(t, f, name, model.Settled, v1.ReasonReady)
 		c := get(t, ns, name, &v1.ClusteredCache{})
 		if c.Status.CurrentVersion != c.Spec.Version {
 			t.Errorf("%s: currentVersion %q, want %q", name, c.Status.CurrentVersion, c.Spec.Version)
@@ -176,14 +176,14 @@ func TestStoredBeforeTheRules(t *testing.T) {
 		t.Errorf("%d caches, want %d", f.Total, len(stored))
 	}
 	for name := range stored {
-		state, reason := plan.Stalled, v1.ReasonSpecInvalid
+		state, reason := model.Stalled, v1.ReasonSpecInvalid
 		switch {
 		case len(name) > 52 || name == "7cache":
 			reason = v1.ReasonNameInvalid
 		case name == "undecodable":
-			state, reason = plan.NotDone, v1.ReasonUndecodable
+			state, reason = model.NotDone, v1.ReasonUndecodable
 		case name == "good":
-			state, reason = plan.Progressing, v1.ReasonProgressing
+			state, reason = model.Progressing, v1.ReasonProgressing
 		}
 		if name == "good" {
 			if v := verdict(t, f, name); v.State != state {

@@ -16,7 +16,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // An older program in a pipeline is stopped (SIGSTOP) before each of its
@@ -90,7 +90,7 @@ func overtaken(t *testing.T, older, newer string, k int) bool {
 	if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.ObservedGeneration != c.Generation {
 		t.Errorf("stopped before request %d: status of generation %d, spec of %d", k, c.Status.ObservedGeneration, c.Generation)
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	wantNothingToDo(t, ns)
 	return true
 }

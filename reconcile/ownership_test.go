@@ -13,7 +13,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 func service(ns, name string, owners ...metav1.OwnerReference) *corev1.Service {
@@ -51,7 +51,7 @@ func TestForeignObjectsAreNotWritten(t *testing.T) {
 			mustCreate(t, theirs)
 			c := create(t, ns, "cache")
 			f := settle(t, ns)
-			wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonNameConflict)
+			wantVerdict(t, f, "cache", model.Stalled, v1.ReasonNameConflict)
 			if m := verdict(t, f, "cache").Message; name == "controlled" && !strings.Contains(m, "ConfigMap boss") || name == "free" && !strings.Contains(m, v1.AdoptByAnnotation+"=cache") {
 				t.Errorf("message: %s", m)
 			}
@@ -74,7 +74,7 @@ func TestAdoption(t *testing.T) {
 	theirs.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
 	mustCreate(t, theirs)
 	c := create(t, ns, "cache")
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	s := get(t, ns, "cache", &corev1.Service{})
 	if !metav1.IsControlledBy(s, c) || s.UID != theirs.UID || s.Labels["by-hand"] != "stays" || len(s.Spec.Ports) != 2 {
 		t.Errorf("adopted: %+v", s)
@@ -99,7 +99,7 @@ func TestAdoptionFromAFormerCache(t *testing.T) {
 		}
 	}
 	f := passOn(t, env, ns)
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonChildTerminating)
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonChildTerminating)
 	s := &corev1.Service{}
 	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), s); err != nil || len(s.OwnerReferences) != 1 || !metav1.IsControlledBy(s, c) {
 		t.Errorf("adopted: %v, owners %+v", err, s.OwnerReferences)
@@ -123,7 +123,7 @@ func TestTwoCachesWantOneName(t *testing.T) {
 		if owner[0].Name != order[0] {
 			t.Errorf("%v: nodes-x belongs to %s", order, owner[0].Name)
 		}
-		wantVerdict(t, settle(t, ns), order[1], plan.Stalled, v1.ReasonNameConflict)
+		wantVerdict(t, settle(t, ns), order[1], model.Stalled, v1.ReasonNameConflict)
 		testenv.Eventually(t, "there is peace", func() bool {
 			before := versions(t, ns)
 			pass(t, ns)
@@ -153,14 +153,14 @@ func TestAdoptedStatefulSetKeepsWhatCannotChange(t *testing.T) {
 	create(t, ns, "a")
 	create(t, ns, "b")
 	f := pass(t, ns)
-	wantVerdict(t, f, "a", plan.Stalled, v1.ReasonImmutableField)
+	wantVerdict(t, f, "a", model.Stalled, v1.ReasonImmutableField)
 	if m := verdict(t, f, "a").Message; !strings.Contains(m, "spec.serviceName is old") || strings.Contains(m, "podManagementPolicy") {
 		t.Errorf("message: %s", m)
 	}
 	if s := get(t, ns, "a", &appsv1.StatefulSet{}); *s.Spec.Replicas != 3 || s.Spec.ServiceName != "old" {
 		t.Errorf("the rest did not go through: %+v", s.Spec)
 	}
-	wantVerdict(t, f, "b", plan.Stalled, v1.ReasonImmutableField)
+	wantVerdict(t, f, "b", model.Stalled, v1.ReasonImmutableField)
 	if s := get(t, ns, "b", &appsv1.StatefulSet{}); s.ResourceVersion == "" || len(s.OwnerReferences) != 0 {
 		t.Errorf("b was written: %+v", s.ObjectMeta)
 	}
@@ -178,7 +178,7 @@ func TestAdoptedServiceWaitsForNodes(t *testing.T) {
 		pass(t, ns)
 		return strings.Contains(message(t, ns), "ImagePullBackOff")
 	})
-	wantVerdict(t, pass(t, ns), "cache", plan.Progressing, v1.ReasonWaitingForNodes)
+	wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonWaitingForNodes)
 	if s := get(t, ns, "cache", &corev1.Service{}); s.Spec.Selector["app"] != "theirs" || len(s.OwnerReferences) > 0 {
 		t.Errorf("taken over without a node: %+v", s)
 	}
@@ -217,7 +217,7 @@ func TestForeignDisruptionBudgetIsNotDeleted(t *testing.T) {
 	pdb.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedByValue}
 	mustCreate(t, pdb)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	get(t, ns, "cache", &policyv1.PodDisruptionBudget{})
 }
 

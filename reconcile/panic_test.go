@@ -12,8 +12,8 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // faulty is a client that panics over the StatefulSet of one cache, or over a
@@ -51,9 +51,9 @@ func TestPanicIsAFailure(t *testing.T) {
 	options := reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1}
 	f := runWith(t, faulty{productClient(t, nil), "b"}, options)
 	slog.SetDefault(before)
-	wantVerdict(t, f, "b", plan.NotDone, v1.ReasonPanic)
+	wantVerdict(t, f, "b", model.NotDone, v1.ReasonPanic)
 	for _, name := range []string{"a", "c"} {
-		if v := verdict(t, f, name); v.State != plan.Progressing && v.State != plan.Settled {
+		if v := verdict(t, f, name); v.State != model.Progressing && v.State != model.Settled {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

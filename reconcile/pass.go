@@ -18,6 +18,7 @@ import (
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/status"
@@ -73,12 +74,12 @@ func (r *runner) pass(ctx context.Context, from source) error {
 }
 
 // guarded keeps a fault in our own code to the cache that met it.
-func (r *runner) guarded(ctx context.Context, item observe.Item) (report plan.Report, err error) {
+func (r *runner) guarded(ctx context.Context, item observe.Item) (report model.CacheReport, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			slog.Error("panic", "cache", item.Key, "fault", fault, "stack", string(debug.Stack()))
-			report = plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name, Verdict: plan.Verdict{
-				State: plan.NotDone, Reason: v1.ReasonPanic,
+			report = model.CacheReport{Namespace: item.Key.Namespace, Name: item.Key.Name, Verdict: model.Verdict{
+				State: model.NotDone, Reason: v1.ReasonPanic,
 				Message: fmt.Sprintf("a fault in clusteredcache itself (%v); please report it with the stack in the log", fault),
 			}}
 		}
@@ -93,8 +94,8 @@ const maxRounds = 5
 // cache brings one cache a step closer: plan, apply, status; again from a new
 // observation when the cluster has moved on in between. The error is one that
 // every other cache would meet as well.
-func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, error) {
-	report := plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name}
+func (r *runner) cache(ctx context.Context, item observe.Item) (model.CacheReport, error) {
+	report := model.CacheReport{Namespace: item.Key.Namespace, Name: item.Key.Name}
 	if item.Err != nil {
 		report.Verdict = r.unseen(item.Err)
 		return report, nil
@@ -116,7 +117,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 			return report, nil
 		case round == maxRounds || errors.Is(err, apply.ErrBusy):
 			if err != nil {
-				report.Verdict = plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing,
+				report.Verdict = model.Verdict{State: model.Progressing, Reason: v1.ReasonProgressing,
 					Message: fmt.Sprintf("the cache or its children keep changing (%v); the next pass goes on", err)}
 			}
 			return report, nil
@@ -145,7 +146,7 @@ func (r *runner) cache(ctx context.Context, item observe.Item) (plan.Report, err
 }
 
 // round plans and applies once, and writes the status.
-func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) error {
+func (r *runner) round(ctx context.Context, in model.Input, report *model.CacheReport) error {
 	in, err := r.complete(ctx, in)
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 	}
 	if len(fields.Compare(intent, in.Cache, "status")) > 0 {
 		report.StatusWritten, err = r.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
-		if err != nil && verdict.State == plan.NotDone && !errors.Is(err, apply.ErrStale) {
+		if err != nil && verdict.State == model.NotDone && !errors.Is(err, apply.ErrStale) {
 			return nil // the failure that the status would have told is the one to tell
 		}
 		if err != nil {
@@ -182,7 +183,7 @@ func (r *runner) round(ctx context.Context, in plan.Input, report *plan.Report) 
 
 // tell writes Events. They are a service: without the right to write them the
 // pass is as good, and says so once.
-func (r *runner) tell(ctx context.Context, in plan.Input, events []plan.Event) {
+func (r *runner) tell(ctx context.Context, in model.Input, events []model.Event) {
 	if !r.options.Events || len(events) == 0 {
 		return
 	}
@@ -192,7 +193,7 @@ func (r *runner) tell(ctx context.Context, in plan.Input, events []plan.Event) {
 }
 
 // complete observes what only some caches need.
-func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error) {
+func (r *runner) complete(ctx context.Context, in model.Input) (model.Input, error) {
 	var err error
 	if in.Config, err = r.config(ctx, in); err != nil {
 		return in, err
@@ -221,19 +222,19 @@ func (r *runner) complete(ctx context.Context, in plan.Input) (plan.Input, error
 // earlier keeps of the outcomes of earlier rounds what is still to be said:
 // not a failure, which was tried again, and not what a later round says anew
 // (in a dry run it does everything again).
-func earlier(outcomes, later []plan.Outcome) []plan.Outcome {
-	return slices.DeleteFunc(slices.Clone(outcomes), func(o plan.Outcome) bool {
-		return o.Result == plan.Failed || slices.ContainsFunc(later, func(l plan.Outcome) bool {
+func earlier(outcomes, later []model.Outcome) []model.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o model.Outcome) bool {
+		return o.Result == model.Failed || slices.ContainsFunc(later, func(l model.Outcome) bool {
 			return l.Step.Action == o.Step.Action && l.Step.Target == o.Step.Target
 		})
 	})
 }
 
 // passing tells a report whose only failures may be gone at the next try.
-func passing(report plan.Report) bool {
+func passing(report model.CacheReport) bool {
 	failed := 0
 	for _, o := range report.Outcomes {
-		if o.Result == plan.Failed {
+		if o.Result == model.Failed {
 			if o.Rejected || apierrors.IsTooManyRequests(o.Err) { // it was waited for
 				return false
 			}
@@ -244,16 +245,16 @@ func passing(report plan.Report) bool {
 }
 
 // interrupted is the verdict on a cache in whose middle the run ended.
-var interrupted = plan.Verdict{State: plan.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
+var interrupted = model.Verdict{State: model.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
 
 // errGone is said of a cache that was there earlier in the run.
 var errGone = errors.New("deleted meanwhile")
 
-func unobserved(err error) plan.Verdict {
-	v := plan.Verdict{State: plan.NotDone, Reason: v1.ReasonApplyFailed, Message: err.Error()}
+func unobserved(err error) model.Verdict {
+	v := model.Verdict{State: model.NotDone, Reason: v1.ReasonApplyFailed, Message: err.Error()}
 	switch {
 	case errors.Is(err, errGone):
-		v.State, v.Reason = plan.Settled, v1.ReasonGone
+		v.State, v.Reason = model.Settled, v1.ReasonGone
 	case errors.Is(err, observe.ErrNotFound):
 		v.Reason = v1.ReasonNotFound
 	case errors.Is(err, observe.ErrUndecodable):

@@ -14,8 +14,8 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // What is sent holds intended keys only: no null, no status on a main
@@ -130,8 +130,8 @@ func TestNames(t *testing.T) {
 	if f.Total != 2 {
 		t.Errorf("%d caches", f.Total)
 	}
-	wantVerdict(t, f, "nosuch", plan.NotDone, v1.ReasonNotFound)
-	if v := verdict(t, f, "a"); v.State != plan.Progressing {
+	wantVerdict(t, f, "nosuch", model.NotDone, v1.ReasonNotFound)
+	if v := verdict(t, f, "a"); v.State != model.Progressing {
 		t.Errorf("%+v", v)
 	}
 	if c := get(t, ns, "b", &v1.ClusteredCache{}); len(c.Finalizers) != 0 {
@@ -154,7 +154,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	if got := changesOf(f, "old", "StatefulSet"); len(got) != 1 || got[0].Path != "spec.replicas" {
 		t.Errorf("old: %+v", got)
 	}
-	if v := verdict(t, f, "new"); v.State != plan.Progressing {
+	if v := verdict(t, f, "new"); v.State != model.Progressing {
 		t.Errorf("new: %+v", v)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // interrupted makes a pass over ns that stands still before its k-th request
@@ -159,6 +159,6 @@ func TestStoppedAtAStepBoundary(t *testing.T) {
 		if err != nil || !f.Interrupted || writes > 0 {
 			t.Errorf("stopped at request %d: %d writes afterwards, interrupted %t, %v", k, writes, f.Interrupted, err)
 		}
-		wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+		wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	}
 }

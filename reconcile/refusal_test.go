@@ -25,7 +25,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // A webhook refuses the StatefulSet with a page of text that differs each time:
@@ -36,7 +36,7 @@ func TestRefusalWithAPageOfText(t *testing.T) {
 	refuseWithAPage(t, ns)
 	create(t, ns, "cache")
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
 	c := get(t, ns, "cache", &v1.ClusteredCache{})
 	stalled := condition(c, v1.ConditionStalled)
 	if stalled.Status != metav1.ConditionTrue || len(stalled.Message) > 1024 || !strings.Contains(stalled.Message, "policy 7 refuses") || c.Status.ObservedGeneration != c.Generation {
@@ -114,7 +114,7 @@ func TestServiceWithAnAddressKeepsIt(t *testing.T) {
 	theirs.Annotations = map[string]string{"cloud.example.com/load-balancer": "7"}
 	theirs.Spec.Ports = []corev1.ServicePort{{Name: "cache", Port: 11211}}
 	mustCreate(t, theirs)
-	wantVerdict(t, settle(t, ns), "cache", plan.Stalled, v1.ReasonImmutableField)
+	wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonImmutableField)
 	wantMessage(t, ns, "Service "+ns+"/nodes-cache: spec.clusterIP is "+theirs.Spec.ClusterIP+" and cannot be changed to None", "kubectl -n "+ns+" delete service nodes-cache")
 	s := get(t, ns, "nodes-cache", &corev1.Service{})
 	if s.UID != theirs.UID || s.Spec.ClusterIP != theirs.Spec.ClusterIP || s.Annotations["cloud.example.com/load-balancer"] != "7" || !s.Spec.PublishNotReadyAddresses {
@@ -135,7 +135,7 @@ func TestServiceWithAnAddressKeepsIt(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 // Labels of the cache and its version are not in what cannot change later: a new
@@ -150,7 +150,7 @@ func TestLabelsAndVersionAreNotInImmutablePlaces(t *testing.T) {
 		c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.4", "app.kubernetes.io/version": "1.6.39"}
 		c.Spec.Version = "1.6.39"
 	})
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	sts := get(t, ns, "cache", &appsv1.StatefulSet{})
 	fixed := map[string]string{v1.NameLabel: v1.NameValue, v1.InstanceLabel: "cache"}
 	if d := cmpDiff(fixed, sts.Spec.Selector.MatchLabels); d != "" {

@@ -8,6 +8,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -41,10 +42,10 @@ func Render(m *manifest.Set) []Rendered {
 func render(m *manifest.Set, d manifest.Document) ([]runtime.ApplyConfiguration, error) {
 	cache := d.Cache.DeepCopy()
 	cache.Spec.Suspend, cache.DeletionTimestamp = false, nil
-	p := plan.For(plan.Input{Cache: cache, Config: m.Config(cache), OnPaper: true})
+	p := plan.For(model.Input{Cache: cache, Config: m.Config(cache), OnPaper: true})
 	var objects []runtime.ApplyConfiguration
 	for _, s := range p.Steps {
-		if s.Action == plan.ActionCreate {
+		if s.Action == model.ActionCreate {
 			objects = append(objects, s.Intent)
 		}
 	}

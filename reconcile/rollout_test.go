@@ -16,15 +16,14 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // until makes passes until one of them says reason of the cache, and returns it.
-func until(t *testing.T, ns, name, reason string) plan.Report {
+func until(t *testing.T, ns, name, reason string) model.CacheReport {
 	t.Helper()
-	var last plan.Report
+	var last model.CacheReport
 	testenv.Eventually(t, fmt.Sprintf("%s is %s", name, reason), func() bool {
 		last = reportOf(pass(t, ns), name)
 		if c := get(t, ns, name, &v1.ClusteredCache{}); condition(c, v1.ConditionAvailable).Reason == reason {
@@ -36,13 +35,13 @@ func until(t *testing.T, ns, name, reason string) plan.Report {
 	return last
 }
 
-func reportOf(f report.Fleet, name string) plan.Report {
+func reportOf(f model.Fleet, name string) model.CacheReport {
 	for _, c := range f.Caches {
 		if c.Name == name {
 			return c
 		}
 	}
-	return plan.Report{Name: name}
+	return model.CacheReport{Name: name}
 }
 
 func message(t *testing.T, ns string) string {
@@ -60,10 +59,10 @@ func wantMessage(t *testing.T, ns string, parts ...string) {
 }
 
 // deletedPods are the nodes that passes deleted, with the reasons.
-func deletedPods(r plan.Report) []string {
+func deletedPods(r model.CacheReport) []string {
 	var list []string
 	for _, o := range r.Outcomes {
-		if o.Step.Target.Kind == "Pod" && o.Result == plan.Deleted {
+		if o.Step.Target.Kind == "Pod" && o.Result == model.Deleted {
 			list = append(list, o.Step.Target.Name+": "+o.Step.Reason)
 		}
 	}
@@ -85,7 +84,7 @@ func TestBadImageThenGoodImage(t *testing.T) {
 		t.Errorf("with one node broken: %+v", c.Status)
 	}
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.38" })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	wantNothingToDo(t, ns)
 }
 
@@ -259,7 +258,7 @@ func TestCrashLoop(t *testing.T) {
 	testenv.Eventually(t, "all three crash", func() bool { pass(t, ns); return strings.Contains(message(t, ns), "cache-2") })
 	wantMessage(t, ns, "0 of 3 nodes ready; cache-0, cache-1, cache-2: CrashLoopBackOff: container cache does not stay up: exit code 1")
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1" })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 // Pods that admission refuses, here Pod Security: the nodes that were never
@@ -282,7 +281,7 @@ func TestPodsThatAdmissionRefuses(t *testing.T) {
 	}
 	until(t, ns, "cache", v1.ReasonProgressDeadlineExceeded)
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = nil })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 // A spread that the machines cannot give: the scheduler's sentence is told. The
@@ -346,7 +345,7 @@ func TestProgressDeadline(t *testing.T) {
 		c.Spec.Rollout = &v1.RolloutSpec{ProgressDeadlineSeconds: 3}
 	})
 	f := runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true, Timeout: time.Minute})
-	wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonProgressDeadlineExceeded)
+	wantVerdict(t, f, "cache", model.Stalled, v1.ReasonProgressDeadlineExceeded)
 	if f.TimedOut {
 		t.Error("waiting went on")
 	}
@@ -357,7 +356,7 @@ func TestProgressDeadline(t *testing.T) {
 		t.Errorf("a pass over a stalled cache wrote: %s", d)
 	}
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1" })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 }
 
 // A node counts when it has been ready for long enough.

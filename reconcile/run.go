@@ -12,9 +12,8 @@ import (
 
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // Options of a Run.
@@ -64,7 +63,7 @@ type Progress struct {
 // short by the API server; what it knows is in the report all the same. A
 // namespace, one of several, that may not be listed is in the report alone. When
 // ctx ends, caches are left at a step boundary and nothing new is started.
-func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) {
+func Run(ctx context.Context, c client.Client, o Options) (model.Fleet, error) {
 	p := newPatience()
 	r := &runner{
 		options:  o,
@@ -82,7 +81,7 @@ func Run(ctx context.Context, c client.Client, o Options) (report.Fleet, error) 
 }
 
 // run makes a pass over caches, and further ones as the options say.
-func (r *runner) run(ctx context.Context, caches source) (report.Fleet, error) {
+func (r *runner) run(ctx context.Context, caches source) (model.Fleet, error) {
 	o := r.options
 	if r.now = o.Now; r.now == nil {
 		r.now = time.Now
@@ -137,7 +136,7 @@ type runner struct {
 	// patience of all requests.
 	patience *patience
 	// visit brings one cache closer to its spec, or only looks at it.
-	visit func(context.Context, plan.Input, *plan.Report) error
+	visit func(context.Context, model.Input, *model.CacheReport) error
 	// warned: it was said that Events cannot be written.
 	warned sync.Once
 }

@@ -14,7 +14,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 func TestCreateScaleUpgradeDelete(t *testing.T) {
@@ -23,11 +23,11 @@ func TestCreateScaleUpgradeDelete(t *testing.T) {
 	create(t, a, "two", func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
 	create(t, b, "three")
 
-	if v := verdict(t, pass(t, a, b), "one"); v.State != plan.Progressing {
+	if v := verdict(t, pass(t, a, b), "one"); v.State != model.Progressing {
 		t.Errorf("right after the first apply: %+v", v)
 	}
 	f := settle(t, a, b)
-	wantVerdict(t, f, "one", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, f, "one", model.Settled, v1.ReasonReady)
 	c := get(t, a, "one", &v1.ClusteredCache{})
 	if c.Status.CurrentVersion != "1.6.38" || c.Status.ReadyReplicas != 3 || c.Status.ObservedGeneration != c.Generation {
 		t.Errorf("status: %+v", c.Status)
@@ -42,11 +42,11 @@ func TestCreateScaleUpgradeDelete(t *testing.T) {
 	t.Run("scale", func(t *testing.T) {
 		update(t, one, func(c *v1.ClusteredCache) { c.Spec.Size = 5 })
 		f := pass(t, a, b)
-		wantVerdict(t, f, "one", plan.Progressing, v1.ReasonNotObserved)
+		wantVerdict(t, f, "one", model.Progressing, v1.ReasonNotObserved)
 		if got := changesOf(f, "one", "StatefulSet"); len(got) != 1 || got[0].Path != "spec.replicas" || got[0].From != "3" || got[0].To != "5" {
 			t.Errorf("changes: %+v", got)
 		}
-		wantVerdict(t, settle(t, a, b), "one", plan.Settled, v1.ReasonReady)
+		wantVerdict(t, settle(t, a, b), "one", model.Settled, v1.ReasonReady)
 		if s := get(t, a, "one", &appsv1.StatefulSet{}); s.Status.ReadyReplicas != 5 {
 			t.Errorf("%d ready replicas", s.Status.ReadyReplicas)
 		}
@@ -73,7 +73,7 @@ func TestCreateScaleUpgradeDelete(t *testing.T) {
 		if err := env.Client.Delete(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}
-		wantVerdict(t, pass(t, a), "one", plan.Settled, v1.ReasonReleased)
+		wantVerdict(t, pass(t, a), "one", model.Settled, v1.ReasonReleased)
 		for _, o := range []client.Object{&v1.ClusteredCache{}, &appsv1.StatefulSet{}, &corev1.Service{}} {
 			testenv.Eventually(t, "one is collected", func() bool {
 				return apierrors.IsNotFound(env.Client.Get(t.Context(), types.NamespacedName{Namespace: a, Name: "one"}, o))
@@ -128,7 +128,7 @@ func TestUnlabelledChildIsFound(t *testing.T) {
 	}
 	f := pass(t, ns)
 	for _, kind := range []string{"StatefulSet", "Service", "PodDisruptionBudget"} {
-		if got := changesOf(f, "cache", kind); len(got) != 1 || got[0].From != `"Helm"` || got[0].By[0].Name != "helm" {
+		if got := changesOf(f, "cache", model.Kind(kind)); len(got) != 1 || got[0].From != `"Helm"` || got[0].By[0].Name != "helm" {
 			t.Errorf("%s: %+v", kind, got)
 		}
 	}
@@ -145,7 +145,7 @@ func TestOneBrokenCacheAmongThree(t *testing.T) {
 	create(t, bad, "b")
 	create(t, good, "c")
 	f := settle(t, good, bad)
-	wantVerdict(t, f, "b", plan.NotDone, v1.ReasonApplyRejected)
+	wantVerdict(t, f, "b", model.NotDone, v1.ReasonApplyRejected)
 	c := get(t, bad, "b", &v1.ClusteredCache{})
 	if s := condition(c, v1.ConditionStalled); s.Status != metav1.ConditionTrue || !strings.Contains(s.Message, "quota") {
 		t.Errorf("Stalled: %+v", s)

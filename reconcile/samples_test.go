@@ -18,7 +18,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // The samples with hooks are taken by the API server as they stand, in a namespace with
@@ -53,7 +53,7 @@ func TestSamples(t *testing.T) {
 		remove(t, ns, list.Items[i].Name)
 	}
 	for _, c := range settle(t, ns).Caches {
-		if c.Verdict.State != plan.Settled || strings.Contains(c.Verdict.Message, "passed over") {
+		if c.Verdict.State != model.Settled || strings.Contains(c.Verdict.Message, "passed over") {
 			t.Errorf("%s: %+v", c.Name, c.Verdict)
 		}
 	}

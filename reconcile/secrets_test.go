@@ -20,7 +20,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // canary is in everything that nobody may see.
@@ -195,7 +195,7 @@ func TestNodesGetNoToken(t *testing.T) {
 	} {
 		update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(overlay) })
 		f := pass(t, ns)
-		wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonInvalidOverlay)
+		wantVerdict(t, f, "cache", model.Stalled, v1.ReasonInvalidOverlay)
 		if m := verdict(t, f, "cache").Message; !strings.Contains(m, "nodes get no credentials for the API server") {
 			t.Error(m)
 		}

@@ -13,7 +13,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // A condition of another writer survives ours, and each of ours is there once
@@ -117,7 +117,7 @@ func TestReleaseKeepsOtherFinalizers(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, pass(t, ns), "cache", plan.Settled, v1.ReasonReleased)
+	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonReleased)
 	got := get(t, ns, "cache", &v1.ClusteredCache{})
 	if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, got.Finalizers); d != "" {
 		t.Error(d)
@@ -131,7 +131,7 @@ func TestSuspend(t *testing.T) {
 	c := create(t, ns, "cache")
 	settle(t, ns)
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Suspend, c.Spec.Size = true, 7 })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonSuspended)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonSuspended)
 	if n := *get(t, ns, "cache", &appsv1.StatefulSet{}).Spec.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
@@ -141,7 +141,7 @@ func TestSuspend(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), get(t, ns, "cache", &v1.ClusteredCache{})); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Stalled, v1.ReasonSuspended)
+	wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonSuspended)
 	get(t, ns, "cache", &v1.ClusteredCache{})
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Suspend = false })
 	pass(t, ns)

@@ -19,8 +19,8 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -136,7 +136,7 @@ func TestVolumesGrow(t *testing.T) {
 
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonVolumeResizing)
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonVolumeResizing)
 	if got := changesOf(f, "cache", "PersistentVolumeClaim"); len(got) != 1 || got[0].From != `"1Gi"` || got[0].To != `"2Gi"` {
 		t.Errorf("changes of the first claim: %+v", got)
 	}
@@ -154,13 +154,13 @@ func TestVolumesGrow(t *testing.T) {
 	})
 	// A dry run shows what it cannot try, and leaves the StatefulSet there.
 	dry := runWith(t, client.NewDryRunClient(productClient(t, nil)), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
-	if o := reportOf(dry, "cache").Outcomes; len(o) != 1 || o[0].Step.Action != plan.ActionReplace || o[0].Result != plan.Estimated {
+	if o := reportOf(dry, "cache").Outcomes; len(o) != 1 || o[0].Step.Action != model.ActionReplace || o[0].Result != model.Estimated {
 		t.Errorf("dry run: %+v", o)
 	}
 	if sts := get(t, ns, "cache", &appsv1.StatefulSet{}); sts.UID != old || sts.DeletionTimestamp != nil {
 		t.Error("a dry run replaced it")
 	}
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	sts := get(t, ns, "cache", &appsv1.StatefulSet{})
 	if n := templateSize(t, ns); n != "2Gi" || sts.UID == old {
 		t.Errorf("the template asks for %s, same StatefulSet: %v", n, sts.UID == old)
@@ -203,7 +203,7 @@ func TestReplacementThatWasCutShort(t *testing.T) {
 		pass(t, ns)
 		return env.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "cache"}, &appsv1.StatefulSet{}) == nil
 	})
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	if n := templateSize(t, ns); n != "2Gi" {
 		t.Errorf("the template asks for %s", n)
 	}
@@ -242,7 +242,7 @@ func TestStorageThatCannotChange(t *testing.T) {
 				tc.change(c.Spec.Storage)
 				c.Spec.Size = size
 			})
-			wantVerdict(t, pass(t, ns), "cache", plan.Stalled, v1.ReasonImmutableField)
+			wantVerdict(t, pass(t, ns), "cache", model.Stalled, v1.ReasonImmutableField)
 			wantMessage(t, ns, tc.says...)
 			if sts := get(t, ns, "cache", &appsv1.StatefulSet{}); *sts.Spec.Replicas != size || templateSize(t, ns) != "2Gi" {
 				t.Errorf("%d replicas of %s", *sts.Spec.Replicas, templateSize(t, ns))
@@ -265,8 +265,8 @@ func TestStorageIsAdded(t *testing.T) {
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Storage, c.Spec.Size = &v1.StorageSpec{Size: quantity("5Gi")}, 4 })
 	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "other")}, func(c *v1.ClusteredCache) { c.Spec.Size = 2 })
 	f := settle(t, ns)
-	wantVerdict(t, f, "cache", plan.Stalled, v1.ReasonImmutableField)
-	wantVerdict(t, f, "other", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, f, "cache", model.Stalled, v1.ReasonImmutableField)
+	wantVerdict(t, f, "other", model.Settled, v1.ReasonReady)
 	wantMessage(t, ns, "spec.storage cannot change from none to 5Gi")
 	if n := *get(t, ns, "cache", &appsv1.StatefulSet{}).Spec.Replicas; n != 4 {
 		t.Errorf("%d replicas", n)
@@ -299,7 +299,7 @@ func TestLargerVolumesAreLeftAlone(t *testing.T) {
 		t.Errorf("node 0: %+v", n)
 	}
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("25Gi") })
-	wantVerdict(t, settle(t, ns), "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
 	for i, want := range []string{"30Gi", "25Gi", "25Gi"} {
 		if q := claim(t, ns, i).Spec.Resources.Requests["storage"]; q.String() != want {
 			t.Errorf("claim %d asks for %s, want %s", i, q.String(), want)
@@ -322,7 +322,7 @@ func TestOthersFieldsKeepAStatefulSet(t *testing.T) {
 	settle(t, ns)
 	old := get(t, ns, "cache", &appsv1.StatefulSet{}).UID
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
-	wantVerdict(t, settle(t, ns), "cache", plan.Stalled, v1.ReasonImmutableField)
+	wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonImmutableField)
 	wantMessage(t, ns, "the volumes have grown to 2Gi", "spec.template.metadata.annotations.restarted")
 	if get(t, ns, "cache", &appsv1.StatefulSet{}).UID != old {
 		t.Error("replaced")
@@ -352,7 +352,7 @@ func TestSizeAloneScalesDown(t *testing.T) {
 	if r := reportOf(f, "cache"); len(r.Plan.Steps) > 0 || *get(t, ns, "cache", &appsv1.StatefulSet{}).Spec.Replicas != 6 {
 		t.Errorf("a node that is not ready: %+v", r.Plan.Steps)
 	}
-	wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonProgressing)
+	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonProgressing)
 	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Size = 3 })
 	if got := changesOf(pass(t, ns), "cache", "StatefulSet"); len(got) != 1 || got[0].From != "6" || got[0].To != "3" {
 		t.Errorf("changes: %+v", got)
@@ -382,10 +382,10 @@ func TestGrowthWithoutSeeingClasses(t *testing.T) {
 			update(t, cache, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
 			f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
 			if grows {
-				wantVerdict(t, f, "cache", plan.Progressing, v1.ReasonVolumeResizing)
+				wantVerdict(t, f, "cache", model.Progressing, v1.ReasonVolumeResizing)
 				return
 			}
-			wantVerdict(t, f, "cache", plan.NotDone, v1.ReasonApplyRejected)
+			wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
 			if m := verdict(t, f, "cache").Message; !strings.Contains(m, "data-cache-0") || !strings.Contains(m, "must support resize") {
 				t.Errorf("message: %s", m)
 			}

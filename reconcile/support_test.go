@@ -30,9 +30,8 @@ import (
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 func create(t *testing.T, ns, name string, change ...func(*v1.ClusteredCache)) *v1.ClusteredCache {
@@ -76,7 +75,7 @@ func versions(t *testing.T, ns string) map[string]string {
 	return v
 }
 
-func verdict(t *testing.T, f report.Fleet, name string) plan.Verdict {
+func verdict(t *testing.T, f model.Fleet, name string) model.Verdict {
 	t.Helper()
 	for _, c := range f.Caches {
 		if c.Name == name {
@@ -84,7 +83,7 @@ func verdict(t *testing.T, f report.Fleet, name string) plan.Verdict {
 		}
 	}
 	t.Fatalf("no report of %s in %+v", name, f)
-	return plan.Verdict{}
+	return model.Verdict{}
 }
 
 // productClient is the client that the program makes; hook, if not nil, is
@@ -124,7 +123,7 @@ func (h *hooked) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // pass makes one pass over namespaces.
-func pass(t *testing.T, namespaces ...string) report.Fleet {
+func pass(t *testing.T, namespaces ...string) model.Fleet {
 	t.Helper()
 	return runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: namespaces}, Concurrency: 4})
 }
@@ -145,13 +144,13 @@ func frozen(t *testing.T) *testenv.Env {
 	return e
 }
 
-func passOn(t *testing.T, env *testenv.Env, namespaces ...string) report.Fleet {
+func passOn(t *testing.T, env *testenv.Env, namespaces ...string) model.Fleet {
 	t.Helper()
 	return runWith(t, clientOf(t, env, nil), reconcile.Options{Scope: observe.Scope{Namespaces: namespaces}, Concurrency: 4})
 }
 
 // settle makes passes until everything has settled, is stalled or failed.
-func settle(t *testing.T, namespaces ...string) report.Fleet {
+func settle(t *testing.T, namespaces ...string) model.Fleet {
 	t.Helper()
 	f := runWith(t, productClient(t, nil), reconcile.Options{
 		Scope: observe.Scope{Namespaces: namespaces}, Concurrency: 4, Wait: true, Timeout: time.Minute,
@@ -162,7 +161,7 @@ func settle(t *testing.T, namespaces ...string) report.Fleet {
 	return f
 }
 
-func runWith(t *testing.T, c client.Client, o reconcile.Options) report.Fleet {
+func runWith(t *testing.T, c client.Client, o reconcile.Options) model.Fleet {
 	t.Helper()
 	f, err := reconcile.Run(t.Context(), c, o)
 	if err != nil {
@@ -188,7 +187,7 @@ func wantNothingToDo(t *testing.T, namespaces ...string) {
 	}
 }
 
-func wantVerdict(t *testing.T, f report.Fleet, name string, state plan.State, reason string) {
+func wantVerdict(t *testing.T, f model.Fleet, name string, state model.State, reason string) {
 	t.Helper()
 	if v := verdict(t, f, name); v.State != state || v.Reason != reason {
 		t.Errorf("%s: %+v, want %s (%s)", name, v, state, reason)
@@ -196,18 +195,18 @@ func wantVerdict(t *testing.T, f report.Fleet, name string, state plan.State, re
 }
 
 // stepOf is the first step of a cache on a kind of object.
-func stepOf(f report.Fleet, name, kind string) plan.Step {
+func stepOf(f model.Fleet, name string, kind model.Kind) model.Step {
 	for _, c := range f.Caches {
 		for _, o := range c.Outcomes {
-			if c.Name == name && o.Step.Target.Kind == kind && o.Result != plan.Failed && o.Step.Action == plan.ActionChange {
+			if c.Name == name && o.Step.Target.Kind == kind && o.Result != model.Failed && o.Step.Action == model.ActionChange {
 				return o.Step
 			}
 		}
 	}
-	return plan.Step{}
+	return model.Step{}
 }
 
-func changesOf(f report.Fleet, name, kind string) []fields.Change {
+func changesOf(f model.Fleet, name string, kind model.Kind) []fields.Change {
 	return stepOf(f, name, kind).Changes
 }
 

@@ -8,15 +8,15 @@ import (
 
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // supposed yields the caches of the manifests as they would be stored.
 func (r *runner) supposed(ctx context.Context, yield func(observe.Item) bool) error {
 	for _, m := range r.options.Manifests.Caches {
 		key := m.Key()
-		in, err := plan.Input{}, m.Err
+		in, err := model.Input{}, m.Err
 		for try := 1; err == nil; try++ {
 			in, err = r.suppose(ctx, key)
 			if !errors.Is(err, apply.ErrStale) || try == maxRounds {
@@ -35,7 +35,7 @@ func (r *runner) supposed(ctx context.Context, yield func(observe.Item) bool) er
 }
 
 // suppose observes a cache and puts the manifest in its place.
-func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
+func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (model.Input, error) {
 	in, err := r.reader.One(ctx, key)
 	stored := in.Cache
 	if errors.Is(err, observe.ErrNotFound) {
@@ -43,15 +43,15 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.In
 		in.Live, err = r.reader.Live(ctx, key)
 	}
 	if err != nil {
-		return plan.Input{}, err
+		return model.Input{}, err
 	}
 	supposed, err := r.writer.Suppose(ctx, stored, r.options.Manifests.Document(key).Cache)
 	if err != nil {
-		return plan.Input{}, err
+		return model.Input{}, err
 	}
 	in.Cache, in.Stored = supposed.Cache, stored
 	in.OnPaper, in.NoNamespace = stored == nil, supposed.NoNamespace
-	in.Edit = &plan.Edit{New: stored == nil, Estimate: supposed.Estimate}
+	in.Edit = &model.Edit{New: stored == nil, Estimate: supposed.Estimate}
 	if supposed.NoNamespace && r.options.Manifests.Namespaces[key.Namespace] {
 		in.Edit.Estimate = "namespace " + key.Namespace + " is in the manifests and not created yet"
 	}
@@ -63,7 +63,7 @@ func (r *runner) suppose(ctx context.Context, key types.NamespacedName) (plan.In
 
 // config is what there is to know of the cache's ConfigMap: from the manifests
 // if it is in them, else from the cluster.
-func (r *runner) config(ctx context.Context, in plan.Input) (plan.Config, error) {
+func (r *runner) config(ctx context.Context, in model.Input) (model.Config, error) {
 	if m := r.options.Manifests; m != nil {
 		if config := m.Config(in.Cache); !config.Missing || in.NoNamespace {
 			return config, nil
@@ -73,7 +73,7 @@ func (r *runner) config(ctx context.Context, in plan.Input) (plan.Config, error)
 }
 
 // observe observes one cache anew, the way it was observed first.
-func (r *runner) observe(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
+func (r *runner) observe(ctx context.Context, key types.NamespacedName) (model.Input, error) {
 	if r.options.Manifests != nil {
 		return r.suppose(ctx, key)
 	}

@@ -23,8 +23,8 @@ import (
 	"example.com/clusteredcache/reconcile/internal/faults"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
 )
 
 // stretch is how long the API server refuses everything. A minute is no other
@@ -144,7 +144,7 @@ func TestEventsBeyondTheRate(t *testing.T) {
 		return send()
 	})
 	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Events: true})
-	wantVerdict(t, f, "cache", plan.Settled, v1.ReasonSuspended)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonSuspended)
 	if n := refused.Load(); n != 1 {
 		t.Errorf("%d tries to write an Event, want one", n)
 	}

@@ -18,9 +18,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // The token file is written anew while a run waits, and the API server does not
@@ -56,7 +55,7 @@ func TestTokenFileIsWrittenAnew(t *testing.T) {
 	}
 	cache := create(t, ns, "cache", crashing)
 	type end struct {
-		fleet report.Fleet
+		fleet model.Fleet
 		err   error
 	}
 	ended := make(chan end, 1)
@@ -78,7 +77,7 @@ func TestTokenFileIsWrittenAnew(t *testing.T) {
 	if e.err != nil {
 		t.Fatal(e.err)
 	}
-	wantVerdict(t, e.fleet, "cache", plan.Settled, v1.ReasonReady)
+	wantVerdict(t, e.fleet, "cache", model.Settled, v1.ReasonReady)
 	if n := refused.Load(); n != 1 {
 		t.Errorf("%d requests were refused, want one", n)
 	}

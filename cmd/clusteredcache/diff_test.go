@@ -19,17 +19,16 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/manifest"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 const someCache = "apiVersion: cache.example.com/v1\nkind: ClusteredCache\nmetadata: {name: a}\nspec: {version: '1'}\n"
 
 // with is a cache of which one step went as told.
-func with(o plan.Outcome) plan.Report {
+func with(o model.Outcome) model.CacheReport {
 	r := creating()
 	o.Step = r.Plan.Steps[0]
-	r.Outcomes = []plan.Outcome{o}
+	r.Outcomes = []model.Outcome{o}
 	return r
 }
 
@@ -66,49 +65,49 @@ func TestDiffContradictions(t *testing.T) {
 func TestDiffExitStatus(t *testing.T) {
 	terminated, cancel := context.WithCancelCause(context.Background())
 	cancel(signalError{syscall.SIGTERM})
-	edited := cache("a", plan.Settled)
-	edited.Edit = &plan.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
-	added := cache("a", plan.Stalled)
-	added.Edit = &plan.Edit{New: true}
-	stored := cache("a", plan.Settled)
-	stored.Edit = &plan.Edit{}
-	held := cache("a", plan.Stalled)
-	held.Plan.Holds = []plan.Hold{{Reason: "NameConflict", Class: plan.Blocked}}
-	status := cache("a", plan.Progressing)
+	edited := cache("a", model.Settled)
+	edited.Edit = &model.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
+	added := cache("a", model.Stalled)
+	added.Edit = &model.Edit{New: true}
+	stored := cache("a", model.Settled)
+	stored.Edit = &model.Edit{}
+	held := cache("a", model.Stalled)
+	held.Plan.Holds = []model.Hold{{Reason: "NameConflict", Class: model.Blocked}}
+	status := cache("a", model.Progressing)
 	status.StatusWritten = true
 	left := creating()
 	left.Outcomes = nil
-	refused := with(plan.Outcome{Result: plan.Failed, Err: errors.New("no")})
+	refused := with(model.Outcome{Result: model.Failed, Err: errors.New("no")})
 	tests := []struct {
 		name  string
 		ctx   context.Context
-		fleet report.Fleet
+		fleet model.Fleet
 		err   error
 		want  exitStatus
 	}{
 		{name: "all settled", fleet: fleet(3), want: 0},
 		{name: "created", fleet: fleet(1, creating()), want: 1},
 		{name: "not attempted", fleet: fleet(1, left), want: 1},
-		{name: "estimated", fleet: fleet(1, with(plan.Outcome{Result: plan.Estimated})), want: 1},
-		{name: "deleted", fleet: fleet(1, with(plan.Outcome{Result: plan.Deleted})), want: 1},
-		{name: "released", fleet: fleet(1, with(plan.Outcome{Result: plan.Released})), want: 1},
-		{name: "unchanged with a warning", fleet: fleet(1, with(plan.Outcome{Result: plan.Unchanged, Warning: "w"})), want: 0},
+		{name: "estimated", fleet: fleet(1, with(model.Outcome{Result: model.Estimated})), want: 1},
+		{name: "deleted", fleet: fleet(1, with(model.Outcome{Result: model.Deleted})), want: 1},
+		{name: "released", fleet: fleet(1, with(model.Outcome{Result: model.Released})), want: 1},
+		{name: "unchanged with a warning", fleet: fleet(1, with(model.Outcome{Result: model.Unchanged, Warning: "w"})), want: 0},
 		{name: "an edit", fleet: fleet(1, edited), want: 1},
 		{name: "a new cache", fleet: fleet(1, added), want: 1},
 		{name: "a manifest that is stored already", fleet: fleet(1, stored), want: 0},
 		{name: "held and stalled", fleet: fleet(1, held), want: 0},
 		{name: "the status follows", fleet: fleet(1, status), want: 0},
-		{name: "failed wins over changes", fleet: fleet(2, creating(), cache("b", plan.NotDone)), want: 3},
+		{name: "failed wins over changes", fleet: fleet(2, creating(), cache("b", model.NotDone)), want: 3},
 		{name: "a refused step", fleet: fleet(2, creating(), refused), want: 3},
-		{name: "could not run", fleet: fleet(2, creating(), cache("b", plan.NotDone)), err: errors.New("x"), want: 5},
-		{name: "cut short", fleet: report.Fleet{Interrupted: true, Caches: []plan.Report{creating()}}, want: 5},
+		{name: "could not run", fleet: fleet(2, creating(), cache("b", model.NotDone)), err: errors.New("x"), want: 5},
+		{name: "cut short", fleet: model.Fleet{Interrupted: true, Caches: []model.CacheReport{creating()}}, want: 5},
 		{name: "SIGTERM wins over all", ctx: terminated, fleet: fleet(1, creating()), err: errors.New("x"), want: 143},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStage(tc.fleet).atTerminal("")
 			pass := s.pass
-			s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+			s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
 				f, _ := pass(ctx, c, o)
 				return f, tc.err
 			}
@@ -133,7 +132,7 @@ func TestDiffExitStatus(t *testing.T) {
 // Nothing that goes wrong in the program itself reads as "there are changes".
 func TestDiffPanic(t *testing.T) {
 	s := newStage()
-	s.pass = func(context.Context, client.Client, reconcile.Options) (report.Fleet, error) { panic("boom") }
+	s.pass = func(context.Context, client.Client, reconcile.Options) (model.Fleet, error) { panic("boom") }
 	status := guarded(&s.err, func() exitStatus { return s.run(t.Context(), "diff") })
 	if status != exitIncomplete {
 		t.Errorf("exit status %d", status)

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -42,7 +43,7 @@ const (
 // exitAfter is the status after a pass. When more than one would fit, the one
 // that says the least was done wins: a signal, then a pass that could not run,
 // then a wait that ended too early, then single caches.
-func exitAfter(ctx context.Context, f report.Fleet, err error, on failOn) exitStatus {
+func exitAfter(ctx context.Context, f model.Fleet, err error, on failOn) exitStatus {
 	s := report.Summarize(f)
 	caches := s.Caches
 	switch status := exitCutShort(ctx, f, err); {
@@ -59,7 +60,7 @@ func exitAfter(ctx context.Context, f report.Fleet, err error, on failOn) exitSt
 // exitAfterDiff is the status after a dry run: any trouble wins over changes,
 // or a script would take half a diff for a whole one. A cache that is or would
 // be stalled is no trouble of the diff.
-func exitAfterDiff(ctx context.Context, f report.Fleet, err error) exitStatus {
+func exitAfterDiff(ctx context.Context, f model.Fleet, err error) exitStatus {
 	s := report.Summarize(f)
 	switch status := exitCutShort(ctx, f, err); {
 	case status != exitDone:
@@ -74,7 +75,7 @@ func exitAfterDiff(ctx context.Context, f report.Fleet, err error) exitStatus {
 
 // exitCutShort is the status after a pass that did not come to its end, and
 // exitDone after one that did.
-func exitCutShort(ctx context.Context, f report.Fleet, err error) exitStatus {
+func exitCutShort(ctx context.Context, f model.Fleet, err error) exitStatus {
 	var s signalError
 	if errors.As(context.Cause(ctx), &s) {
 		return signalled(s.signal)

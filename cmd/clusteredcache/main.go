@@ -26,7 +26,7 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 func main() {
@@ -76,8 +76,8 @@ type process struct {
 	started    time.Time
 	load       func(connectionFlags) (*kube.Target, error)
 	connect    func(*kube.Target, *kube.Counter) (client.Client, error)
-	pass       func(context.Context, client.Client, reconcile.Options) (report.Fleet, error)
-	look       func(context.Context, client.Reader, reconcile.Options) (report.Fleet, error)
+	pass       func(context.Context, client.Client, reconcile.Options) (model.Fleet, error)
+	look       func(context.Context, client.Reader, reconcile.Options) (model.Fleet, error)
 	render     func(*manifest.Set) []reconcile.Rendered
 }
 

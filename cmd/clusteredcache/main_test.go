@@ -23,7 +23,7 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ type stage struct {
 // writing stands for the client that writes.
 type writing struct{ client.Client }
 
-func newStage(fleets ...report.Fleet) *stage {
+func newStage(fleets ...model.Fleet) *stage {
 	s := &stage{}
 	s.process = process{
 		stdin: strings.NewReader(""), stdout: &s.out, stderr: &s.err,
@@ -78,7 +78,7 @@ func newStage(fleets ...report.Fleet) *stage {
 			return &kube.Target{Config: &rest.Config{}, Server: "https://s", Context: "c", Identity: "u", Namespace: "shop"}, nil
 		},
 		connect: func(*kube.Target, *kube.Counter) (client.Client, error) { return writing{}, nil },
-		pass: func(_ context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+		pass: func(_ context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
 			_, writes := c.(writing)
 			s.passes, s.dryRun = append(s.passes, o), append(s.dryRun, !writes)
 			f := fleets[0]
@@ -126,7 +126,7 @@ func TestUntilSignal(t *testing.T) {
 		}
 		<-ctx.Done()
 	}
-	if status := exitAfter(ctx, report.Fleet{}, nil, failOnStalled); status != 143 {
+	if status := exitAfter(ctx, model.Fleet{}, nil, failOnStalled); status != 143 {
 		t.Errorf("exit status %d, want 143", status)
 	}
 	select {
@@ -180,7 +180,7 @@ func to(t *testing.T, name, file string) output {
 
 func TestReplaceFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
-	f := report.Fleet{Total: 1}
+	f := model.Fleet{Total: 1}
 	if err := to(t, "json", path).write(nil, f, look{color: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -29,22 +30,22 @@ type look struct {
 // format is a value of -o.
 type format struct {
 	name  string
-	write func(io.Writer, report.Fleet, look) error
+	write func(io.Writer, model.Fleet, look) error
 }
 
 // formats are those of the commands that make a pass, in the order in which they
 // are told.
 var formats = []format{
-	{"text", func(w io.Writer, f report.Fleet, l look) error {
+	{"text", func(w io.Writer, f model.Fleet, l look) error {
 		return report.Text(w, f, report.TextOptions{Preview: l.preview, Verbose: l.verbose, Color: l.color})
 	}},
-	{"json", func(w io.Writer, f report.Fleet, l look) error {
+	{"json", func(w io.Writer, f model.Fleet, l look) error {
 		return report.JSON(w, f, report.JSONOptions{Preview: l.preview})
 	}},
-	{"markdown", func(w io.Writer, f report.Fleet, l look) error {
+	{"markdown", func(w io.Writer, f model.Fleet, l look) error {
 		return report.Markdown(w, f, report.MarkdownOptions{Preview: l.preview, Verbose: l.verbose})
 	}},
-	{"name", func(w io.Writer, f report.Fleet, l look) error {
+	{"name", func(w io.Writer, f model.Fleet, l look) error {
 		return report.Name(w, f, report.NameOptions{Preview: l.preview})
 	}},
 }
@@ -122,7 +123,7 @@ func writable(path string) error {
 }
 
 // write writes f to where o says; l is for stdout, a file has no colours.
-func (o output) write(stdout io.Writer, f report.Fleet, l look) error {
+func (o output) write(stdout io.Writer, f model.Fleet, l look) error {
 	if o.file == "" {
 		if err := o.format.write(stdout, f, l); err != nil {
 			return fmt.Errorf("writing the report: %w", err)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -101,7 +102,7 @@ func (r *reconciling) question(ctx context.Context, text string) (bool, error) {
 		return a == "y" || a == "yes", nil
 	case <-ctx.Done():
 		_, _ = io.WriteString(r.console, "\nNothing was changed.\n")
-		return false, statusError(exitAfter(ctx, report.Fleet{Interrupted: true}, nil, failOnFailed))
+		return false, statusError(exitAfter(ctx, model.Fleet{Interrupted: true}, nil, failOnFailed))
 	}
 }
 

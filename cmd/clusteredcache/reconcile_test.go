@@ -14,25 +14,24 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
-func cache(name string, state plan.State) plan.Report {
-	return plan.Report{Namespace: "shop", Name: name, Verdict: plan.Verdict{State: state, Message: "so it is"}}
+func cache(name string, state model.State) model.CacheReport {
+	return model.CacheReport{Namespace: "shop", Name: name, Verdict: model.Verdict{State: state, Message: "so it is"}}
 }
 
 // creating is a cache whose StatefulSet is or would be created.
-func creating() plan.Report {
-	r := cache("a", plan.Progressing)
-	step := plan.Step{Action: plan.ActionCreate, Target: plan.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "a"}, Reason: "missing"}
-	r.Plan.Steps = []plan.Step{step}
-	r.Outcomes = []plan.Outcome{{Step: step, Result: plan.Created}}
+func creating() model.CacheReport {
+	r := cache("a", model.Progressing)
+	step := model.Step{Action: model.ActionCreate, Target: model.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "a"}, Reason: "missing"}
+	r.Plan.Steps = []model.Step{step}
+	r.Outcomes = []model.Outcome{{Step: step, Result: model.Created}}
 	return r
 }
 
-func fleet(total int, caches ...plan.Report) report.Fleet {
-	return report.Fleet{Total: total, Caches: caches}
+func fleet(total int, caches ...model.CacheReport) model.Fleet {
+	return model.Fleet{Total: total, Caches: caches}
 }
 
 func TestContradictions(t *testing.T) {
@@ -162,33 +161,33 @@ func TestExitStatus(t *testing.T) {
 	cancel(signalError{syscall.SIGTERM})
 	interrupted, cancel := context.WithCancelCause(context.Background())
 	cancel(signalError{os.Interrupt})
-	timedOut := fleet(2, cache("a", plan.NotDone))
+	timedOut := fleet(2, cache("a", model.NotDone))
 	timedOut.TimedOut = true
 	tests := []struct {
 		name  string
 		ctx   context.Context
-		fleet report.Fleet
+		fleet model.Fleet
 		err   error
 		on    failOn
 		want  exitStatus
 	}{
 		{name: "all settled", fleet: fleet(3), want: 0},
-		{name: "progressing is no failure", fleet: fleet(3, cache("a", plan.Progressing)), want: 0},
-		{name: "failed", fleet: fleet(3, cache("a", plan.NotDone)), want: 3},
-		{name: "failed with --fail-on=failed", fleet: fleet(3, cache("a", plan.NotDone)), on: failOnFailed, want: 3},
-		{name: "stalled", fleet: fleet(3, cache("a", plan.Stalled)), want: 3},
-		{name: "stalled with --fail-on=failed", fleet: fleet(3, cache("a", plan.Stalled)), on: failOnFailed, want: 0},
+		{name: "progressing is no failure", fleet: fleet(3, cache("a", model.Progressing)), want: 0},
+		{name: "failed", fleet: fleet(3, cache("a", model.NotDone)), want: 3},
+		{name: "failed with --fail-on=failed", fleet: fleet(3, cache("a", model.NotDone)), on: failOnFailed, want: 3},
+		{name: "stalled", fleet: fleet(3, cache("a", model.Stalled)), want: 3},
+		{name: "stalled with --fail-on=failed", fleet: fleet(3, cache("a", model.Stalled)), on: failOnFailed, want: 0},
 		{name: "timed out wins over failed", fleet: timedOut, want: 4},
 		{name: "could not run wins over timed out", fleet: timedOut, err: errors.New("x"), want: 5},
 		{name: "SIGTERM wins over all", ctx: terminated, fleet: timedOut, err: errors.New("x"), want: 143},
 		{name: "SIGINT", ctx: interrupted, want: 130},
-		{name: "cut short by something else", fleet: report.Fleet{Interrupted: true}, want: 5},
+		{name: "cut short by something else", fleet: model.Fleet{Interrupted: true}, want: 5},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStage(tc.fleet)
 			pass := s.pass
-			s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+			s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
 				f, _ := pass(ctx, c, o)
 				return f, tc.err
 			}
@@ -213,7 +212,7 @@ func TestQuestion(t *testing.T) {
 	change := fleet(1, creating())
 	tests := []struct {
 		name, typed, args string
-		fleet             report.Fleet
+		fleet             model.Fleet
 		terminal          bool
 		wantDry           []bool
 		want, wantNot     string
@@ -285,8 +284,8 @@ func (r reading) Read(b []byte) (int, error) {
 
 func TestDryRunThatCannotRun(t *testing.T) {
 	s := newStage().atTerminal("y\n")
-	s.pass = func(context.Context, client.Client, reconcile.Options) (report.Fleet, error) {
-		return report.Fleet{}, errors.New("no API")
+	s.pass = func(context.Context, client.Client, reconcile.Options) (model.Fleet, error) {
+		return model.Fleet{}, errors.New("no API")
 	}
 	if status := s.run(t.Context(), "reconcile"); status != exitIncomplete {
 		t.Errorf("exit status %d", status)
@@ -303,7 +302,7 @@ func TestEmptySelection(t *testing.T) {
 }
 
 func TestColor(t *testing.T) {
-	stalled := fleet(1, cache("a", plan.Stalled))
+	stalled := fleet(1, cache("a", model.Stalled))
 	tests := []struct {
 		name, args, env string
 		terminal, want  bool
@@ -338,7 +337,7 @@ func TestColor(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	s := newStage().atTerminal("")
-	s.pass = func(_ context.Context, _ client.Client, o reconcile.Options) (report.Fleet, error) {
+	s.pass = func(_ context.Context, _ client.Client, o reconcile.Options) (model.Fleet, error) {
 		o.Progress(reconcile.Progress{Done: 7, Failed: 1, Waiting: 2})
 		time.Sleep(3 * redrawEvery)
 		return fleet(8), nil

@@ -9,8 +9,8 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
-	"example.com/clusteredcache/reconcile/report"
 )
 
 // session is one run of a command that makes a pass.
@@ -42,7 +42,7 @@ func newSession(flags *passFlags, p process) (*session, error) {
 
 // run makes one pass with c, shows how far it is, and says why it did not run
 // to its end.
-func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
 	h := startHeartbeat(s.console)
 	defer h.stop()
 	o.Progress, o.Now = h.update, s.target.Clock.Now
@@ -70,7 +70,7 @@ func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options)
 
 // write writes the reports, and returns how the process ends: with status,
 // unless a report could not be written.
-func (s *session) write(f report.Fleet, preview bool, status exitStatus) error {
+func (s *session) write(f model.Fleet, preview bool, status exitStatus) error {
 	l := look{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
 	for _, o := range s.flags.outputs {
 		if err := o.write(s.stdout, f, l); err != nil {

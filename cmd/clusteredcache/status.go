@@ -11,6 +11,7 @@ import (
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/manifest"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -25,7 +26,7 @@ type statusFlags struct {
 func newStatusFlags() *statusFlags {
 	o := &statusFlags{passFlags: newPassFlags("status")}
 	o.formats = []format{
-		{"text", func(w io.Writer, f report.Fleet, l look) error {
+		{"text", func(w io.Writer, f model.Fleet, l look) error {
 			return report.Standing(w, f, report.TextOptions{Verbose: l.verbose, Color: l.color})
 		}},
 		formats[slices.IndexFunc(formats, func(f format) bool { return f.name == "json" })],
@@ -61,7 +62,7 @@ func runStatus(ctx context.Context, args []string, p process) error {
 	if err != nil {
 		return err
 	}
-	s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (report.Fleet, error) {
+	s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
 		return p.look(ctx, c, o)
 	}
 	options := reconcile.Options{Scope: s.scope, Concurrency: flags.concurrency, Nodes: flags.verbose, Wait: flags.wait}

@@ -10,14 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/report"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // looking is a stage whose looks give f.
-func looking(f report.Fleet) *stage {
-	s := newStage(report.Fleet{})
-	s.look = func(_ context.Context, _ client.Reader, o reconcile.Options) (report.Fleet, error) {
+func looking(f model.Fleet) *stage {
+	s := newStage(model.Fleet{})
+	s.look = func(_ context.Context, _ client.Reader, o reconcile.Options) (model.Fleet, error) {
 		s.passes = append(s.passes, o)
 		return f, nil
 	}
@@ -75,16 +74,16 @@ func TestStatusOptions(t *testing.T) {
 }
 
 func TestStatusExit(t *testing.T) {
-	timedOut := fleet(1, cache("a", plan.Progressing))
+	timedOut := fleet(1, cache("a", model.Progressing))
 	timedOut.TimedOut = true
 	for name, tc := range map[string]struct {
-		fleet report.Fleet
+		fleet model.Fleet
 		want  exitStatus
 	}{
-		"settled":     {fleet(1, cache("a", plan.Settled)), 0},
-		"progressing": {fleet(1, cache("a", plan.Progressing)), 0},
-		"stalled":     {fleet(1, cache("a", plan.Stalled)), 3},
-		"failed":      {fleet(1, cache("a", plan.NotDone)), 3},
+		"settled":     {fleet(1, cache("a", model.Settled)), 0},
+		"progressing": {fleet(1, cache("a", model.Progressing)), 0},
+		"stalled":     {fleet(1, cache("a", model.Stalled)), 3},
+		"failed":      {fleet(1, cache("a", model.NotDone)), 3},
 		"timed out":   {timedOut, 4},
 	} {
 		s := looking(tc.fleet)

@@ -33,7 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // ErrStale says that the cluster is no longer what the plan saw: observe and
@@ -65,7 +65,7 @@ func NewWriter(c client.Client, estimate func(error) string) *Writer {
 
 // Done is what became of a plan.
 type Done struct {
-	Outcomes []plan.Outcome
+	Outcomes []model.Outcome
 	// CacheVersion is the cache's resourceVersion after its last write.
 	CacheVersion string
 }
@@ -74,7 +74,7 @@ type Done struct {
 // back the others, but for the finalizer: without it nothing is made; and in a
 // deletion, where each needs the one before. The error is ErrStale, ErrBusy, the end of ctx (between two steps), one
 // that is Fatal, or a read that failed; Done holds what came before it.
-func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done, error) {
+func (w *Writer) Execute(ctx context.Context, in model.Input, p model.Plan) (Done, error) {
 	done := Done{CacheVersion: in.Cache.ResourceVersion}
 	if len(p.Steps) == 0 {
 		return done, nil
@@ -82,7 +82,7 @@ func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done,
 	// A step once begun is ended: what ctx ends is the way to the next.
 	request, end := outlasting(ctx)
 	defer end()
-	if p.Steps[0].Target.Kind != v1.Kind && !in.OnPaper {
+	if p.Steps[0].Target.Kind != model.KindCache && !in.OnPaper {
 		version, err := w.confirm(ctx, cmp.Or(in.Stored, in.Cache))
 		if err != nil {
 			return done, err
@@ -101,11 +101,11 @@ func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done,
 		done.Outcomes = append(done.Outcomes, o)
 		earlier.note(o)
 		switch {
-		case o.Result == plan.Failed && Fatal(o.Err):
+		case o.Result == model.Failed && Fatal(o.Err):
 			return done, o.Err
-		case o.Result == plan.Failed && (step.Target.Kind == v1.Kind || in.Cache.DeletionTimestamp != nil):
+		case o.Result == model.Failed && (step.Target.Kind == model.KindCache || in.Cache.DeletionTimestamp != nil):
 			return done, nil
-		case step.Target.Kind == v1.Kind && o.Object != nil:
+		case step.Target.Kind == model.KindCache && o.Object != nil:
 			done.CacheVersion = o.Object.GetResourceVersion()
 		}
 	}
@@ -113,18 +113,18 @@ func (w *Writer) Execute(ctx context.Context, in plan.Input, p plan.Plan) (Done,
 }
 
 // earlier is what earlier steps of a plan made of the objects they were about.
-type earlier map[plan.Ref]written
+type earlier map[model.Ref]written
 
 type written struct {
 	version string // the resourceVersion that the object has now
 	undone  bool   // it was only tried, so that what needs it cannot be
 }
 
-func (e earlier) note(o plan.Outcome) {
+func (e earlier) note(o model.Outcome) {
 	switch {
 	case o.Object != nil:
 		e[o.Step.Target] = written{version: o.Object.GetResourceVersion()}
-	case o.Step.Action == plan.ActionClaim && o.Result == plan.Configured:
+	case o.Step.Action == model.ActionClaim && o.Result == model.Configured:
 		e[o.Step.Target] = written{undone: true}
 	}
 }
@@ -147,18 +147,18 @@ func (w *Writer) confirm(ctx context.Context, cache *v1.ClusteredCache) (string,
 }
 
 // step sends one step; before is what an earlier step did to the same object.
-func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Outcome, error) {
+func (w *Writer) step(ctx context.Context, s model.Step, before written) (model.Outcome, error) {
 	switch {
 	case s.After != "":
-		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "when " + s.After}, nil
+		return model.Outcome{Step: s, Result: model.Estimated, Estimate: "when " + s.After}, nil
 	case before.undone:
-		return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "a dry run cannot try it before the step above is stored"}, nil
+		return model.Outcome{Step: s, Result: model.Estimated, Estimate: "a dry run cannot try it before the step above is stored"}, nil
 	}
 	version := before.version
 	if version == "" && s.Live != nil {
 		version = s.Live.GetResourceVersion()
 	}
-	var o plan.Outcome
+	var o model.Outcome
 	err := w.persist(ctx, s, version, func(version string) (err error) {
 		o, err = w.send(ctx, s, version)
 		return err
@@ -167,37 +167,37 @@ func (w *Writer) step(ctx context.Context, s plan.Step, before written) (plan.Ou
 	case err == nil:
 		return o, nil
 	case errors.Is(err, ErrStale), errors.Is(err, ErrBusy):
-		return plan.Outcome{}, err
-	case s.Target.Kind == "Job" && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return plan.Outcome{}, ErrStale // a deletion goes on without Jobs then
+		return model.Outcome{}, err
+	case s.Target.Kind == model.KindJob && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return model.Outcome{}, ErrStale // a deletion goes on without Jobs then
 	}
 	if reason := w.estimate(err); reason != "" {
 		return w.estimated(ctx, s, reason)
 	}
-	return plan.Outcome{Step: s, Result: plan.Failed, Err: withRule(err), Rejected: rejected(err)}, nil
+	return model.Outcome{Step: s, Result: model.Failed, Err: withRule(err), Rejected: rejected(err)}, nil
 }
 
 // estimated is the outcome of a step that could not be tried. The conflict by
 // which a create finds an object that is in its way is made up for by a look.
-func (w *Writer) estimated(ctx context.Context, s plan.Step, reason string) (plan.Outcome, error) {
-	if s.Action == plan.ActionCreate {
+func (w *Writer) estimated(ctx context.Context, s model.Step, reason string) (model.Outcome, error) {
+	if s.Action == model.ActionCreate {
 		key := client.ObjectKey{Namespace: s.Target.Namespace, Name: s.Target.Name}
 		if err := w.client.Get(ctx, key, newObject(s.Target.Kind)); err == nil {
-			return plan.Outcome{}, ErrStale
+			return model.Outcome{}, ErrStale
 		}
 	}
-	return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: reason}, nil
+	return model.Outcome{Step: s, Result: model.Estimated, Estimate: reason}, nil
 }
 
-func (w *Writer) send(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) send(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	switch s.Action {
-	case plan.ActionDelete:
+	case model.ActionDelete:
 		return w.delete(ctx, s, version)
-	case plan.ActionRelease:
+	case model.ActionRelease:
 		return w.release(ctx, s, version)
-	case plan.ActionClaim:
+	case model.ActionClaim:
 		return w.claim(ctx, s, version)
-	case plan.ActionReplace:
+	case model.ActionReplace:
 		return w.replace(ctx, s, version)
 	}
 	return w.apply(ctx, s, version)

@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Events writes what happened to a cache as Events, of the time at.
-func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1.MicroTime, events []plan.Event) error {
+func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1.MicroTime, events []model.Event) error {
 	ctx, end := outlasting(ctx)
 	defer end()
 	var errs []error

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // The garbage collector lets go of a StatefulSet's pods before it goes: so long
@@ -22,13 +22,13 @@ const (
 // replace deletes an object without its dependents, waits until it is gone and
 // applies the intent in its place. A pass that ends in between leaves a missing
 // object, which the next one creates.
-func (w *Writer) replace(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) replace(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := s.Live.GetUID()
 	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
 		client.Preconditions{UID: &uid, ResourceVersion: &version},
 		client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
 	for end := time.Now().Add(maxOrphaning); ; time.Sleep(orphaningPoll) {
 		left := newObject(s.Target.Kind)
@@ -37,21 +37,21 @@ func (w *Writer) replace(ctx context.Context, s plan.Step, version string) (plan
 		case apierrors.IsNotFound(err):
 			return w.putInPlace(ctx, s)
 		case err != nil:
-			return plan.Outcome{}, fmt.Errorf("waiting until the old one is gone: %w", err)
+			return model.Outcome{}, fmt.Errorf("waiting until the old one is gone: %w", err)
 		case left.GetUID() != uid:
-			return plan.Outcome{}, ErrStale
+			return model.Outcome{}, ErrStale
 		case left.GetDeletionTimestamp() == nil:
 			// A dry run: nothing was stored.
-			return plan.Outcome{Step: s, Result: plan.Estimated, Estimate: "a dry run cannot try it before the old one is gone"}, nil
+			return model.Outcome{Step: s, Result: model.Estimated, Estimate: "a dry run cannot try it before the old one is gone"}, nil
 		case time.Now().After(end):
-			return plan.Outcome{}, ErrBusy
+			return model.Outcome{}, ErrBusy
 		}
 	}
 }
 
-func (w *Writer) putInPlace(ctx context.Context, s plan.Step) (plan.Outcome, error) {
+func (w *Writer) putInPlace(ctx context.Context, s model.Step) (model.Outcome, error) {
 	create := s
-	create.Action, create.Live = plan.ActionCreate, nil
+	create.Action, create.Live = model.ActionCreate, nil
 	o, err := w.apply(ctx, create, createOnly)
 	if stale(err) {
 		return o, ErrStale
@@ -59,6 +59,6 @@ func (w *Writer) putInPlace(ctx context.Context, s plan.Step) (plan.Outcome, err
 	if err != nil {
 		return o, err
 	}
-	o.Step, o.Result = s, plan.Replaced
+	o.Step, o.Result = s, model.Replaced
 	return o, nil
 }

@@ -22,7 +22,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // createOnly is a resourceVersion that no stored object has: an apply with it
@@ -39,14 +39,14 @@ const (
 
 // persist calls send, again with the object's new resourceVersion while
 // nothing but others' fields has changed.
-func (w *Writer) persist(ctx context.Context, s plan.Step, version string, send func(version string) error) error {
+func (w *Writer) persist(ctx context.Context, s model.Step, version string, send func(version string) error) error {
 	start := time.Now()
 	for try := 1; ; try++ {
 		err := send(version)
 		if err == nil || !stale(err) {
 			return err
 		}
-		if s.Live == nil || s.Target.Kind == v1.Kind || s.Target.Kind == "Pod" {
+		if s.Live == nil || s.Target.Kind == model.KindCache || s.Target.Kind == model.KindPod {
 			// What a pod's status says is why the step was planned.
 			return ErrStale
 		}
@@ -63,7 +63,7 @@ func (w *Writer) persist(ctx context.Context, s plan.Step, version string, send 
 // newVersion reads the object again. It returns ErrStale unless the object is
 // what the plan saw in all that concerns us: same uid, same spec, and our
 // entry in managedFields untouched.
-func (w *Writer) newVersion(ctx context.Context, s plan.Step) (string, error) {
+func (w *Writer) newVersion(ctx context.Context, s model.Step) (string, error) {
 	fresh := newObject(s.Target.Kind)
 	err := w.client.Get(ctx, types.NamespacedName{Namespace: s.Target.Namespace, Name: s.Target.Name}, fresh)
 	switch {
@@ -78,7 +78,7 @@ func (w *Writer) newVersion(ctx context.Context, s plan.Step) (string, error) {
 	return fresh.GetResourceVersion(), nil
 }
 
-func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) apply(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := types.UID("")
 	if s.Live != nil {
 		uid = s.Live.GetUID()
@@ -87,21 +87,21 @@ func (w *Writer) apply(ctx context.Context, s plan.Step, version string) (plan.O
 	}
 	raw, err := body(s.Intent, uid, version)
 	if err != nil {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
 	answer := newObject(s.Target.Kind)
 	answer.SetNamespace(s.Target.Namespace)
 	answer.SetName(s.Target.Name)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, raw), client.FieldOwner(v1.FieldManager), client.ForceOwnership)
 	if err != nil {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
-	o := plan.Outcome{Step: s, Result: plan.Configured, Object: answer}
+	o := model.Outcome{Step: s, Result: model.Configured, Object: answer}
 	switch {
-	case s.Action == plan.ActionCreate:
-		o.Result = plan.Created
+	case s.Action == model.ActionCreate:
+		o.Result = model.Created
 	case unchanged(s.Live, answer):
-		o.Result = plan.Unchanged
+		o.Result = model.Unchanged
 	}
 	o.Warning = fields.Resisted(s.Intent, answer)
 	return o, nil
@@ -154,34 +154,34 @@ func bare(o fields.Object) fields.Object {
 	return c
 }
 
-func (w *Writer) delete(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) delete(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := s.Live.GetUID()
 	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
 		client.Preconditions{UID: &uid, ResourceVersion: &version},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
-	return plan.Outcome{Step: s, Result: plan.Deleted}, nil
+	return model.Outcome{Step: s, Result: model.Deleted}, nil
 }
 
 // release removes our finalizer, alone, and not by apply: that cannot remove an
 // item which somebody else owns too. A cache that is gone is let go of.
-func (w *Writer) release(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) release(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": s.Live.GetUID(), "resourceVersion": version, "finalizers": withoutOurs(s.Live.GetFinalizers()),
 	}})
 	if err != nil {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
 	answer := s.Live.DeepCopyObject().(client.Object)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(v1.FieldManager))
-	o := plan.Outcome{Step: s, Result: plan.Released}
+	o := model.Outcome{Step: s, Result: model.Released}
 	switch {
 	case apierrors.IsNotFound(err):
 		return o, nil
 	case err != nil:
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	case len(answer.GetFinalizers()) > 0:
 		o.Object = answer // others keep it
 	}
@@ -195,7 +195,7 @@ func withoutOurs(finalizers []string) []string {
 // claim writes managedFields and nothing else. Writing uid and resourceVersion,
 // as they are, makes the server compare them. The outcome of a dry run has no
 // object: nothing was stored.
-func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.Outcome, error) {
+func (w *Writer) claim(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -207,14 +207,14 @@ func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.O
 		{"add", "/metadata/managedFields", s.Managers},
 	})
 	if err != nil {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
 	answer := s.Live.DeepCopyObject().(client.Object)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, raw), client.FieldOwner(v1.FieldManager))
 	if err != nil {
-		return plan.Outcome{}, err
+		return model.Outcome{}, err
 	}
-	o := plan.Outcome{Step: s, Result: plan.Configured}
+	o := model.Outcome{Step: s, Result: model.Configured}
 	if answer.GetResourceVersion() != version {
 		o.Object = answer
 	}
@@ -222,20 +222,20 @@ func (w *Writer) claim(ctx context.Context, s plan.Step, version string) (plan.O
 }
 
 // newObject returns an empty object of a kind that steps are about.
-func newObject(kind string) client.Object {
+func newObject(kind model.Kind) client.Object {
 	switch kind {
-	case "StatefulSet":
+	case model.KindStatefulSet:
 		return &appsv1.StatefulSet{}
-	case "Service":
+	case model.KindService:
 		return &corev1.Service{}
-	case "PersistentVolumeClaim":
+	case model.KindClaim:
 		return &corev1.PersistentVolumeClaim{}
-	case "PodDisruptionBudget":
+	case model.KindDisruptionBudget:
 		return &policyv1.PodDisruptionBudget{}
-	case "Job":
+	case model.KindJob:
 		return &batchv1.Job{}
-	case v1.Kind:
+	case model.KindCache:
 		return &v1.ClusteredCache{}
 	}
-	panic("no step is about a " + kind)
+	panic("no step is about a " + string(kind))
 }

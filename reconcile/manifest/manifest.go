@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -234,13 +234,13 @@ func (d Document) Key() types.NamespacedName {
 }
 
 // Config is what the stream says of the ConfigMap that a cache's spec names.
-func (m *Set) Config(cache *v1.ClusteredCache) plan.Config {
+func (m *Set) Config(cache *v1.ClusteredCache) model.Config {
 	if cache.Spec.Config == nil {
-		return plan.Config{}
+		return model.Config{}
 	}
 	cm, ok := m.ConfigMaps[types.NamespacedName{Namespace: cache.Namespace, Name: cache.Spec.Config.Name}]
 	if !ok {
-		return plan.Config{Missing: true}
+		return model.Config{Missing: true}
 	}
-	return plan.Config{Hash: resources.ConfigHash(cm)}
+	return model.Config{Hash: resources.ConfigHash(cm)}
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // children are the streams that are joined to the caches.
@@ -54,7 +54,7 @@ func (c children) stop() {
 	c.budgets.stop()
 }
 
-func (c children) of(ctx context.Context, key string) (live plan.Live, err error) {
+func (c children) of(ctx context.Context, key string) (live model.Live, err error) {
 	if live.StatefulSet, err = c.statefulSets.find(ctx, key); err != nil {
 		return live, err
 	}

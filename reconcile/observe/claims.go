@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // OldClaims names, in order, the claims that the nodes of a cache would find:
 // those of a former cache of its name. It looks only where a StatefulSet with
 // storage is to be made.
-func (r *Reader) OldClaims(ctx context.Context, in plan.Input) ([]string, error) {
+func (r *Reader) OldClaims(ctx context.Context, in model.Input) ([]string, error) {
 	cache := in.Cache
 	if cache.Spec.Storage == nil || cache.DeletionTimestamp != nil || in.Live.StatefulSet != nil || in.NoNamespace {
 		return nil, nil

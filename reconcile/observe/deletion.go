@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // Deletion observes how far the deletion of a cache is. It costs nothing for a
 // cache that is not being deleted, or whose deletion asks for nothing.
-func (r *Reader) Deletion(ctx context.Context, cache *v1.ClusteredCache) (plan.Deletion, error) {
-	var d plan.Deletion
+func (r *Reader) Deletion(ctx context.Context, cache *v1.ClusteredCache) (model.Deletion, error) {
+	var d model.Deletion
 	if cache.DeletionTimestamp == nil || cache.Spec.Deletion == nil || !slices.Contains(cache.Finalizers, v1.Finalizer) {
 		return d, nil
 	}

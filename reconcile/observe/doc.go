@@ -1,5 +1,5 @@
 // Package observe is the only reader of a pass: pages of the API server's
-// lists go in, one plan.Input a cache comes out.
+// lists go in, one model.Input a cache comes out.
 //
 // Lists come back in the order of their keys, "namespace/name" compared byte
 // by byte, so caches and each kind of child are joined as streams:

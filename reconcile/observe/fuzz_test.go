@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/clusteredcache/reconcile/kube"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/report"
@@ -71,7 +72,7 @@ func FuzzListedCache(f *testing.F) {
 func wantAllMet(t *testing.T, c client.Reader) {
 	t.Helper()
 	var met []string
-	var fleet report.Fleet
+	var fleet model.Fleet
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	err := observe.NewReader(c).Fleet(t.Context(), observe.Scope{}, func(item observe.Item) bool {
 		item.Input.Now = now
@@ -84,7 +85,7 @@ func wantAllMet(t *testing.T, c client.Reader) {
 		}
 		p := plan.For(item.Input)
 		_, verdict := status.For(item.Input, p, nil)
-		fleet.Caches = append(fleet.Caches, plan.Report{Namespace: item.Key.Namespace, Name: item.Key.Name, Plan: p, Verdict: verdict})
+		fleet.Caches = append(fleet.Caches, model.CacheReport{Namespace: item.Key.Namespace, Name: item.Key.Name, Plan: p, Verdict: verdict})
 		return true
 	})
 	if err != nil || strings.Join(met, " ") != "a b c" {

@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile/health"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // Nodes reads the pods of a cache, and of those that are missing what kept them
 // from being created.
-func (r *Reader) Nodes(ctx context.Context, in plan.Input) (*health.Nodes, error) {
+func (r *Reader) Nodes(ctx context.Context, in model.Input) (*health.Nodes, error) {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	list := &corev1.PodList{}
 	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace), client.MatchingLabels(resources.SelectorLabels(in.Cache.Name)))
@@ -88,14 +88,14 @@ func lastSeen(e eventsv1.Event) time.Time {
 
 // Volumes reads the claims of a cache, and of their StorageClasses whether
 // volumes can grow.
-func (r *Reader) Volumes(ctx context.Context, in plan.Input) (*plan.Volumes, error) {
+func (r *Reader) Volumes(ctx context.Context, in model.Input) (*model.Volumes, error) {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	list := &corev1.PersistentVolumeClaimList{}
 	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace), client.MatchingLabels(resources.SelectorLabels(in.Cache.Name)))
 	if err != nil {
 		return nil, fmt.Errorf("listing the claims of StatefulSet %s/%s: %w", sts.Namespace, sts.Name, err)
 	}
-	v := &plan.Volumes{Classes: map[string]plan.Expansion{}}
+	v := &model.Volumes{Classes: map[string]model.Expansion{}}
 	for _, claim := range pointers(list.Items) {
 		ordinal := resources.Ordinal(claim.Name)
 		if ordinal < 0 || claim.Name != resources.ClaimName(sts.Name, ordinal) {
@@ -116,7 +116,7 @@ func (r *Reader) Volumes(ctx context.Context, in plan.Input) (*plan.Volumes, err
 	return v, nil
 }
 
-func (r *Reader) expansion(ctx context.Context, class string) (plan.Expansion, error) {
+func (r *Reader) expansion(ctx context.Context, class string) (model.Expansion, error) {
 	found, err := get(ctx, r.client, types.NamespacedName{Name: class}, &storagev1.StorageClass{})
 	switch {
 	case apierrors.IsForbidden(err):
@@ -124,9 +124,9 @@ func (r *Reader) expansion(ctx context.Context, class string) (plan.Expansion, e
 	case err != nil:
 		return "", err
 	case found == nil:
-		return plan.ClassMissing, nil
+		return model.ClassMissing, nil
 	case found.AllowVolumeExpansion != nil && *found.AllowVolumeExpansion:
-		return plan.ClassGrows, nil
+		return model.ClassGrows, nil
 	}
-	return plan.ClassFixed, nil
+	return model.ClassFixed, nil
 }

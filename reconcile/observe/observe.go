@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -48,7 +48,7 @@ func (e *UnlistedError) Error() string {
 // is not in it: that is the run's.
 type Item struct {
 	Key   types.NamespacedName
-	Input plan.Input
+	Input model.Input
 	Err   error
 }
 
@@ -165,7 +165,7 @@ func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
 		for _, c := range pointers(list.Items) {
 			p.bytes += weight(c)
 			key := client.ObjectKeyFromObject(c)
-			p.add(key, Item{Key: key, Input: plan.Input{Cache: c}})
+			p.add(key, Item{Key: key, Input: model.Input{Cache: c}})
 		}
 		return p, nil
 	})
@@ -236,27 +236,27 @@ func decode(u *unstructured.Unstructured) Item {
 
 // One observes a single cache by name, with whatever has the names of its
 // children, our labels or not. ErrNotFound: there is no such cache.
-func (r *Reader) One(ctx context.Context, key types.NamespacedName) (plan.Input, error) {
+func (r *Reader) One(ctx context.Context, key types.NamespacedName) (model.Input, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
 	if err := r.client.Get(ctx, key, u); err != nil {
 		if missing(err) {
-			return plan.Input{}, ErrNotFound
+			return model.Input{}, ErrNotFound
 		}
-		return plan.Input{}, err
+		return model.Input{}, err
 	}
 	item := decode(u)
 	if item.Err != nil {
-		return plan.Input{}, item.Err
+		return model.Input{}, item.Err
 	}
-	in := plan.Input{Cache: item.Input.Cache}
+	in := model.Input{Cache: item.Input.Cache}
 	var err error
 	in.Live, err = r.Live(ctx, key)
 	return in, err
 }
 
 // Live observes by name whatever has the names of a cache's children.
-func (r *Reader) Live(ctx context.Context, key types.NamespacedName) (live plan.Live, err error) {
+func (r *Reader) Live(ctx context.Context, key types.NamespacedName) (live model.Live, err error) {
 	if live.StatefulSet, err = get(ctx, r.client, key, &appsv1.StatefulSet{}); err != nil {
 		return live, err
 	}
@@ -289,16 +289,16 @@ func get[T client.Object](ctx context.Context, c client.Reader, key types.Namesp
 }
 
 // Config reads the ConfigMap that the cache's spec names, if it names one.
-func (r *Reader) Config(ctx context.Context, cache *v1.ClusteredCache) (plan.Config, error) {
+func (r *Reader) Config(ctx context.Context, cache *v1.ClusteredCache) (model.Config, error) {
 	if cache.Spec.Config == nil || cache.DeletionTimestamp != nil {
-		return plan.Config{}, nil
+		return model.Config{}, nil
 	}
 	cm, err := get(ctx, r.client, types.NamespacedName{Namespace: cache.Namespace, Name: cache.Spec.Config.Name}, &corev1.ConfigMap{})
 	if err != nil {
-		return plan.Config{}, err
+		return model.Config{}, err
 	}
 	if cm == nil {
-		return plan.Config{Missing: true}, nil
+		return model.Config{Missing: true}, nil
 	}
-	return plan.Config{Hash: resources.ConfigHash(cm)}, nil
+	return model.Config{Hash: resources.ConfigHash(cm)}, nil
 }

@@ -7,12 +7,13 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // child is one object that a cache should have, or should no longer have.
 type child struct {
-	ref      Ref
+	ref      model.Ref
 	intent   runtime.ApplyConfiguration // nil: should not exist
 	live     fields.Object              // nil: does not exist
 	err      error                      // the intent cannot be built
@@ -22,20 +23,22 @@ type child struct {
 
 // childrenOf lists the children in the order in which they are written: what
 // the nodes need to find each other before the nodes themselves.
-func childrenOf(in Input) ([]child, []Hold) {
+func childrenOf(in model.Input) ([]child, []model.Hold) {
 	cache, holds := holdBackStorage(in)
 	name := cache.Name
-	at := func(kind, name string) Ref { return Ref{Kind: kind, Namespace: cache.Namespace, Name: name} }
+	at := func(kind model.Kind, name string) model.Ref {
+		return model.Ref{Kind: kind, Namespace: cache.Namespace, Name: name}
+	}
 
-	nodes := child{ref: at("Service", resources.NodesServiceName(name)), intent: resources.NodesService(cache)}
-	sts := child{ref: at("StatefulSet", name), wanted: cache.Spec.Size}
+	nodes := child{ref: at(model.KindService, resources.NodesServiceName(name)), intent: resources.NodesService(cache)}
+	sts := child{ref: at(model.KindStatefulSet, name), wanted: cache.Spec.Size}
 	if s, err := resources.StatefulSet(cache, in.Config.Hash); err != nil {
 		sts.err = err
 	} else {
 		sts.intent = s
 	}
-	client := child{ref: at("Service", name), intent: resources.ClientService(cache)}
-	pdb := child{ref: at("PodDisruptionBudget", name), unwanted: "not needed for a single node"}
+	client := child{ref: at(model.KindService, name), intent: resources.ClientService(cache)}
+	pdb := child{ref: at(model.KindDisruptionBudget, name), unwanted: "not needed for a single node"}
 	if b := resources.DisruptionBudget(cache); b != nil {
 		pdb.intent = b
 	}
@@ -55,8 +58,8 @@ func childrenOf(in Input) ([]child, []Hold) {
 	return []child{nodes, sts, client, pdb}, holds
 }
 
-func cacheRef(c *v1.ClusteredCache) Ref {
-	return Ref{Kind: v1.Kind, Namespace: c.Namespace, Name: c.Name}
+func cacheRef(c *v1.ClusteredCache) model.Ref {
+	return model.Ref{Kind: model.KindCache, Namespace: c.Namespace, Name: c.Name}
 }
 
 func isControlledBy(o fields.Object, cache *v1.ClusteredCache) bool {
@@ -74,22 +77,4 @@ func formerOwner(o fields.Object, cache *v1.ClusteredCache) *metav1.OwnerReferen
 		return nil
 	}
 	return ref
-}
-
-// Owned keeps of the live objects those that this cache controls.
-func (l Live) Owned(cache *v1.ClusteredCache) Live {
-	var own Live
-	if l.StatefulSet != nil && isControlledBy(l.StatefulSet, cache) {
-		own.StatefulSet = l.StatefulSet
-	}
-	if l.ClientService != nil && isControlledBy(l.ClientService, cache) {
-		own.ClientService = l.ClientService
-	}
-	if l.NodesService != nil && isControlledBy(l.NodesService, cache) {
-		own.NodesService = l.NodesService
-	}
-	if l.DisruptionBudget != nil && isControlledBy(l.DisruptionBudget, cache) {
-		own.DisruptionBudget = l.DisruptionBudget
-	}
-	return own
 }

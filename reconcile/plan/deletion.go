@@ -10,6 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -27,15 +28,15 @@ var checklist = []func(*deletion) bool{
 
 // deletion is a cache on its way through the checklist.
 type deletion struct {
-	Input
-	plan  Plan
+	model.Input
+	plan  model.Plan
 	hooks []hook
 }
 
 // finish plans the next step of a deletion.
-func finish(in Input) Plan {
+func finish(in model.Input) model.Plan {
 	if !slices.Contains(in.Cache.Finalizers, v1.Finalizer) {
-		return Plan{}
+		return model.Plan{}
 	}
 	d := &deletion{Input: in, hooks: hooksOf(in)}
 	for _, keeps := range checklist {
@@ -47,14 +48,14 @@ func finish(in Input) Plan {
 	return d.plan
 }
 
-func (d *deletion) hold(class Class, reason, message string) {
-	d.plan.Holds = []Hold{{Gate: "deletion", Target: cacheRef(d.Cache), Class: class, Reason: reason, Message: message}}
+func (d *deletion) hold(class model.Class, reason, message string) {
+	d.plan.Holds = []model.Hold{{Gate: model.GateDeletion, Target: cacheRef(d.Cache), Class: class, Reason: reason, Message: message}}
 }
 
 // release lets go of the cache; the garbage collector takes its children.
 func (d *deletion) release(passedOver []string) {
-	d.plan.Steps = append(d.plan.Steps, Step{
-		Action: ActionRelease, Target: cacheRef(d.Cache), Live: d.Cache,
+	d.plan.Steps = append(d.plan.Steps, model.Step{
+		Action: model.ActionRelease, Target: cacheRef(d.Cache), Live: d.Cache,
 		Reason: strings.Join(append([]string{"being deleted"}, passedOver...), "; "),
 	})
 }
@@ -63,7 +64,7 @@ func (d *deletion) suspended() bool {
 	if !d.Cache.Spec.Suspend {
 		return false
 	}
-	d.hold(Blocked, v1.ReasonSuspended,
+	d.hold(model.Blocked, v1.ReasonSuspended,
 		"the cache is being deleted and suspended, so it keeps its finalizer: set spec.suspend to false to let it go")
 	return true
 }
@@ -85,7 +86,7 @@ func (d *deletion) orphaned() bool {
 // isOrphaned: the garbage collector takes its finalizer off as soon as the
 // children have no owner any more, long before most passes. What it leaves is a
 // StatefulSet that nobody controls and that we once made.
-func isOrphaned(in Input) bool {
+func isOrphaned(in model.Input) bool {
 	sts := in.Live.StatefulSet
 	return slices.Contains(in.Cache.Finalizers, metav1.FinalizerOrphanDependents) ||
 		sts != nil && metav1.GetControllerOf(sts) == nil && fields.OurEntry(sts, "") != nil
@@ -97,7 +98,7 @@ func (d *deletion) inForeground() bool {
 	if !isInForeground(d.Cache) || d.next() == nil {
 		return false
 	}
-	d.hold(Waiting, v1.ReasonForegroundDeletion, d.with(
+	d.hold(model.Waiting, v1.ReasonForegroundDeletion, d.with(
 		"the cache is being deleted in the foreground: the garbage collector first deletes its nodes and every Job; "+
 			"the hooks run after that, without nodes (--cascade=background would run them with nodes)"))
 	return true
@@ -115,9 +116,9 @@ func (d *deletion) draining() bool {
 		return false
 	}
 	if s := d.Live.Owned(d.Cache).ClientService; s != nil && s.DeletionTimestamp == nil {
-		d.plan.Steps = append(d.plan.Steps, Step{
-			Action: ActionDelete, Live: s, Reason: "clients must leave: the cache is being deleted",
-			Target: Ref{Kind: "Service", Namespace: s.Namespace, Name: s.Name},
+		d.plan.Steps = append(d.plan.Steps, model.Step{
+			Action: model.ActionDelete, Live: s, Reason: "clients must leave: the cache is being deleted",
+			Target: model.Ref{Kind: model.KindService, Namespace: s.Namespace, Name: s.Name},
 		})
 	}
 	if wanted == 0 {
@@ -127,8 +128,8 @@ func (d *deletion) draining() bool {
 	if !recorded {
 		since = d.notBeforeDeletion(d.Now)
 		intent := resources.Finalizer(d.Cache, since.UTC().Format(time.RFC3339Nano))
-		d.plan.Steps = append(d.plan.Steps, Step{
-			Action: ActionChange, Target: cacheRef(d.Cache), Intent: intent, Live: d.Cache,
+		d.plan.Steps = append(d.plan.Steps, model.Step{
+			Action: model.ActionChange, Target: cacheRef(d.Cache), Intent: intent, Live: d.Cache,
 			Reason: "draining begins", Changes: fields.Compare(intent, d.Cache, ""),
 		})
 	}
@@ -140,7 +141,7 @@ func (d *deletion) draining() bool {
 	if h := d.next(); h != nil {
 		then = "then " + h.title + " runs"
 	}
-	d.hold(Waiting, v1.ReasonDraining, d.with(fmt.Sprintf("clients have until %s to leave (spec.deletion.drainSeconds: %d); %s",
+	d.hold(model.Waiting, v1.ReasonDraining, d.with(fmt.Sprintf("clients have until %s to leave (spec.deletion.drainSeconds: %d); %s",
 		end.UTC().Format(time.RFC3339), d.Cache.Spec.Deletion.DrainSeconds, then)))
 	d.plan.Holds[0].Until = end
 	return true
@@ -185,17 +186,17 @@ func (d *deletion) runningHooks() bool {
 	if h.phase == hookAbsent {
 		intent, err := resources.HookJob(d.Cache, h.spec, nodesOf(d.Input))
 		if err != nil {
-			d.hold(Blocked, v1.ReasonSpecInvalid, d.with(err.Error()))
+			d.hold(model.Blocked, v1.ReasonSpecInvalid, d.with(err.Error()))
 			return true
 		}
-		d.plan.Steps = append(d.plan.Steps, Step{Action: ActionCreate, Target: h.job, Intent: intent, Reason: h.title})
+		d.plan.Steps = append(d.plan.Steps, model.Step{Action: model.ActionCreate, Target: h.job, Intent: intent, Reason: h.title})
 	}
-	class, reason := Waiting, v1.ReasonRunningHook
+	class, reason := model.Waiting, v1.ReasonRunningHook
 	switch h.phase {
 	case hookFailed:
-		class, reason = Blocked, v1.ReasonHookFailed
+		class, reason = model.Blocked, v1.ReasonHookFailed
 	case hookForeign:
-		class, reason = Blocked, v1.ReasonNameConflict
+		class, reason = model.Blocked, v1.ReasonNameConflict
 	}
 	d.hold(class, reason, d.with(h.message))
 	return true

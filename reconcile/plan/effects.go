@@ -11,26 +11,27 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // effects say what a step means in the language of caches: which nodes restart
 // and in which order, and what becomes of the keys.
-func effects(in Input, s Step) []string {
+func effects(in model.Input, s model.Step) []string {
 	live, isSet := s.Live.(*appsv1.StatefulSet)
 	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
 	switch {
-	case s.Action == ActionRelease:
+	case s.Action == model.ActionRelease:
 		return released(in)
-	case s.Action == ActionReplace:
+	case s.Action == model.ActionReplace:
 		return []string{"no node restarts: the nodes run on and belong to the new StatefulSet"}
-	case s.Action == ActionChange && isSet && isApply:
+	case s.Action == model.ActionChange && isSet && isApply:
 		return append(rollout(in, s, live, intent), resize(in, s, live)...)
 	}
 	return nil
 }
 
-func released(in Input) []string {
+func released(in model.Input) []string {
 	if isOrphaned(in) {
 		return []string{"the cache goes; its nodes and Services stay as they are, and nobody looks after them"}
 	}
@@ -46,7 +47,7 @@ func released(in Input) []string {
 
 // claimsOf is the storage of the nodes as it is, or if they are gone already,
 // as it was.
-func claimsOf(in Input) *v1.StorageSpec {
+func claimsOf(in model.Input) *v1.StorageSpec {
 	if sts := in.Live.Owned(in.Cache).StatefulSet; sts != nil {
 		return liveStorage(sts)
 	}
@@ -55,9 +56,9 @@ func claimsOf(in Input) *v1.StorageSpec {
 
 // reused says which claims of a former cache of the name a new StatefulSet's
 // nodes find.
-func reused(in Input, c child) string {
+func reused(in model.Input, c child) string {
 	switch n := len(in.OldClaims); {
-	case n == 0 || c.ref.Kind != "StatefulSet":
+	case n == 0 || c.ref.Kind != model.KindStatefulSet:
 		return ""
 	case n == 1:
 		return fmt.Sprintf("an existing claim is reused, with what is on it: %s", in.OldClaims[0])
@@ -67,7 +68,7 @@ func reused(in Input, c child) string {
 }
 
 // rollout describes a changed pod template.
-func rollout(in Input, s Step, live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) []string {
+func rollout(in model.Input, s model.Step, live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) []string {
 	if !changesTemplate(s.Changes) {
 		return nil
 	}
@@ -103,10 +104,10 @@ func moveOf(live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfigura
 }
 
 // downgrade says which versions a step goes back from and to; "": it does not.
-func downgrade(s Step) string {
+func downgrade(s model.Step) string {
 	live, isSet := s.Live.(*appsv1.StatefulSet)
 	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
-	if !isSet || !isApply || s.Action != ActionChange {
+	if !isSet || !isApply || s.Action != model.ActionChange {
 		return ""
 	}
 	if move := moveOf(live, intent); strings.HasPrefix(move, "downgrade") {
@@ -150,7 +151,7 @@ func pace(live *appsv1.StatefulSet) string {
 	return "one at a time"
 }
 
-func keysOfRestarted(in Input, live *appsv1.StatefulSet, restarted int) string {
+func keysOfRestarted(in model.Input, live *appsv1.StatefulSet, restarted int) string {
 	nodes := int(live.Status.Replicas)
 	switch {
 	case in.Cache.Spec.Storage != nil || liveStorage(live) != nil:
@@ -166,7 +167,7 @@ func keysOfRestarted(in Input, live *appsv1.StatefulSet, restarted int) string {
 }
 
 // resize describes a changed number of nodes.
-func resize(in Input, s Step, live *appsv1.StatefulSet) []string {
+func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 	from, to := int(live.Status.Replicas), int(in.Cache.Spec.Size)
 	changed := false
 	for _, c := range s.Changes {

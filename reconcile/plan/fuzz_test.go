@@ -10,6 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/scenario"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -83,7 +84,7 @@ func FuzzLive(f *testing.F) {
 }
 
 // twice plans twice; nothing of the input may have been written to in between.
-func twice(t *testing.T, in plan.Input) plan.Plan {
+func twice(t *testing.T, in model.Input) model.Plan {
 	t.Helper()
 	first, err := json.Marshal(plan.For(in))
 	if err != nil {

@@ -11,18 +11,19 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // cacheGates withhold everything but the status. The first that holds decides.
-var cacheGates = []func(Input) (Hold, bool){
+var cacheGates = []func(model.Input) (model.Hold, bool){
 	suspended,
 	nameInvalid,
 	specInvalid,
 }
 
 // childGates withhold one child and let the others through.
-var childGates = []func(Input, child) (Hold, bool){
+var childGates = []func(model.Input, child) (model.Hold, bool){
 	terminating,
 	nameConflict,
 	configMapMissing,
@@ -31,56 +32,56 @@ var childGates = []func(Input, child) (Hold, bool){
 	clientsWithoutNodes,
 }
 
-func suspended(in Input) (Hold, bool) {
-	return Hold{Gate: "suspended", Target: cacheRef(in.Cache), Class: Waiting, Reason: v1.ReasonSuspended,
+func suspended(in model.Input) (model.Hold, bool) {
+	return model.Hold{Gate: model.GateSuspended, Target: cacheRef(in.Cache), Class: model.Waiting, Reason: v1.ReasonSuspended,
 		Message: "spec.suspend is set: children and finalizer are left as they are"}, in.Cache.Spec.Suspend
 }
 
-func nameInvalid(in Input) (Hold, bool) {
+func nameInvalid(in model.Input) (model.Hold, bool) {
 	message := v1.ValidateName(in.Cache.Name)
-	return Hold{Gate: "name", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonNameInvalid,
+	return model.Hold{Gate: model.GateName, Target: cacheRef(in.Cache), Class: model.Blocked, Reason: v1.ReasonNameInvalid,
 		Message: message + ": create the cache under another name and delete this one"}, message != ""
 }
 
-func specInvalid(in Input) (Hold, bool) {
+func specInvalid(in model.Input) (model.Hold, bool) {
 	message := v1.ValidateSpec(&in.Cache.Spec)
-	return Hold{Gate: "spec", Target: cacheRef(in.Cache), Class: Blocked, Reason: v1.ReasonSpecInvalid,
+	return model.Hold{Gate: model.GateSpec, Target: cacheRef(in.Cache), Class: model.Blocked, Reason: v1.ReasonSpecInvalid,
 		Message: message}, message != ""
 }
 
-func terminating(in Input, c child) (Hold, bool) {
+func terminating(in model.Input, c child) (model.Hold, bool) {
 	if c.live == nil || c.live.GetDeletionTimestamp() == nil && !awaitsCollection(in, c) {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
 	message := fmt.Sprintf("%s is being deleted; it is created anew when it is gone", c.ref)
 	if c.live.GetDeletionTimestamp() == nil {
 		message = fmt.Sprintf("%s belongs to a former cache of this name and waits for the garbage collector; to keep it, annotate it with %s: %s",
 			c.ref, v1.AdoptByAnnotation, in.Cache.Name)
 	}
-	return Hold{Gate: "terminating", Target: c.ref, Class: Waiting, Reason: v1.ReasonChildTerminating, Message: message}, true
+	return model.Hold{Gate: model.GateTerminating, Target: c.ref, Class: model.Waiting, Reason: v1.ReasonChildTerminating, Message: message}, true
 }
 
 // awaitsCollection: what a former cache of the name left is not ours to take
 // unasked; whoever deletes a cache to be rid of its keys must not get them back.
-func awaitsCollection(in Input, c child) bool {
+func awaitsCollection(in model.Input, c child) bool {
 	return formerOwner(c.live, in.Cache) != nil && !mayAdopt(in, c)
 }
 
-func mayAdopt(in Input, c child) bool {
+func mayAdopt(in model.Input, c child) bool {
 	return c.live.GetAnnotations()[v1.AdoptByAnnotation] == in.Cache.Name
 }
 
 // foreign: the live object is neither this cache's nor one it may take over.
-func foreign(in Input, live fields.Object) bool {
+func foreign(in model.Input, live fields.Object) bool {
 	_, held := nameConflict(in, child{live: live})
 	return held
 }
 
-func nameConflict(in Input, c child) (Hold, bool) {
+func nameConflict(in model.Input, c child) (model.Hold, bool) {
 	if c.live == nil || isControlledBy(c.live, in.Cache) {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
-	hold := Hold{Gate: "name-conflict", Target: c.ref, Class: Blocked, Reason: v1.ReasonNameConflict}
+	hold := model.Hold{Gate: model.GateNameConflict, Target: c.ref, Class: model.Blocked, Reason: v1.ReasonNameConflict}
 	switch owner := metav1.GetControllerOf(c.live); {
 	case owner != nil && formerOwner(c.live, in.Cache) == nil:
 		hold.Message = fmt.Sprintf("%s exists and is controlled by %s %s: delete it or rename the cache", c.ref, owner.Kind, owner.Name)
@@ -88,26 +89,26 @@ func nameConflict(in Input, c child) (Hold, bool) {
 		hold.Message = fmt.Sprintf("%s exists and nobody controls it: delete it, or let this cache take it over with: kubectl -n %s annotate --overwrite %s %s %s=%s",
 			c.ref, c.ref.Namespace, lower(c.ref.Kind), c.ref.Name, v1.AdoptByAnnotation, in.Cache.Name)
 	default:
-		return Hold{}, false
+		return model.Hold{}, false
 	}
 	return hold, true
 }
 
-func configMapMissing(in Input, c child) (Hold, bool) {
-	if !in.Config.Missing || c.ref.Kind != "StatefulSet" {
-		return Hold{}, false
+func configMapMissing(in model.Input, c child) (model.Hold, bool) {
+	if !in.Config.Missing || c.ref.Kind != model.KindStatefulSet {
+		return model.Hold{}, false
 	}
-	return Hold{Gate: "config", Target: c.ref, Class: Waiting, Reason: v1.ReasonConfigMapNotFound,
+	return model.Hold{Gate: model.GateConfig, Target: c.ref, Class: model.Waiting, Reason: v1.ReasonConfigMapNotFound,
 		Message: fmt.Sprintf("ConfigMap %s/%s (spec.config) does not exist: nodes could not start without it; create it and the next pass goes on",
 			in.Cache.Namespace, in.Cache.Spec.Config.Name)}, true
 }
 
-func invalidOverlay(_ Input, c child) (Hold, bool) {
+func invalidOverlay(_ model.Input, c child) (model.Hold, bool) {
 	var overlay *resources.OverlayError
 	if !errors.As(c.err, &overlay) {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
-	return Hold{Gate: "overlay", Target: c.ref, Class: Blocked, Reason: v1.ReasonInvalidOverlay,
+	return model.Hold{Gate: model.GateOverlay, Target: c.ref, Class: model.Blocked, Reason: v1.ReasonInvalidOverlay,
 		Message: overlay.Error()}, true
 }
 
@@ -115,22 +116,22 @@ func invalidOverlay(_ Input, c child) (Hold, bool) {
 // clients from the nodes that it finds now to nobody, until the cache has nodes.
 // One that a former cache left is taken at once: the garbage collector would
 // not wait.
-func clientsWithoutNodes(in Input, c child) (Hold, bool) {
+func clientsWithoutNodes(in model.Input, c child) (model.Hold, bool) {
 	live, ok := c.live.(*corev1.Service)
 	if !ok || live.Name != in.Cache.Name || metav1.GetControllerOf(live) != nil {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
 	selector := c.intent.(*accorev1.ServiceApplyConfiguration).Spec.Selector
 	if maps.Equal(selector, live.Spec.Selector) || readyNodesWith(selector, in) {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
-	return Hold{Gate: "clients", Target: c.ref, Class: Waiting, Reason: v1.ReasonWaitingForNodes,
+	return model.Hold{Gate: model.GateClients, Target: c.ref, Class: model.Waiting, Reason: v1.ReasonWaitingForNodes,
 		Message: fmt.Sprintf("%s is taken over when the cache has a ready node: until then its clients keep the nodes that it finds now", c.ref)}, true
 }
 
 // readyNodesWith tells whether a node of the cache, or of a StatefulSet that it
 // takes over, is ready and has these labels.
-func readyNodesWith(labels map[string]string, in Input) bool {
+func readyNodesWith(labels map[string]string, in model.Input) bool {
 	sts := in.Live.StatefulSet
 	if sts == nil || foreign(in, sts) || sts.Status.ReadyReplicas == 0 {
 		return false

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,31 +13,13 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Volumes is what was observed of the volumes of a cache that wants larger ones.
-type Volumes struct {
-	// Claims are those of the cache's nodes, of former ones too, by ordinal.
-	Claims []*corev1.PersistentVolumeClaim
-	// Classes are the StorageClasses that the claims name.
-	Classes map[string]Expansion
-}
-
-// Expansion says whether the volumes of a StorageClass can grow. The zero value
-// is for a class that may not be read: the API server knows, and is asked by
-// growing.
-type Expansion string
-
-const (
-	ClassGrows   Expansion = "grows"
-	ClassFixed   Expansion = "fixed"
-	ClassMissing Expansion = "missing"
-)
-
-// NeedsVolumes tells whether a cache wants larger volumes than its StatefulSet
+// NeedsVolumes reports whether a cache wants larger volumes than its StatefulSet
 // has.
-func NeedsVolumes(in Input) bool {
+func NeedsVolumes(in model.Input) bool {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && wantsGrowth(in.Cache.Spec.Storage, liveStorage(sts))
 }
@@ -52,41 +35,41 @@ func wantsGrowth(want, live *v1.StorageSpec) bool {
 //	claims ask for more ──► the storage system has grown them ──► the StatefulSet is replaced
 //
 // Until then everything else is planned with the size that the template has.
-func (p *Plan) grow(in Input) {
-	if in.Volumes == nil || !NeedsVolumes(in) || p.holds("StatefulSet") {
+func (d *draft) grow() {
+	in := d.in
+	if in.Volumes == nil || !NeedsVolumes(in) || d.holds(model.KindStatefulSet) {
 		return
 	}
 	sts, want := in.Live.StatefulSet, in.Cache.Spec.Storage.Size
-	target := Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name}
+	target := model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name}
 	if hold, held := cannotGrow(in, target); held {
-		p.Holds = append(p.Holds, hold)
+		d.Holds = append(d.Holds, hold)
 		return
 	}
-	if changesPods(*p) {
-		p.Holds = append(p.Holds, Hold{Gate: "growth", Target: target, Class: Waiting, Reason: v1.ReasonVolumeResizing,
-			Message: fmt.Sprintf("volumes grow to %s when the pod template has been applied", want.String())})
+	resizing := model.Hold{Gate: model.GateGrowth, Target: target, Partial: true, Class: model.Waiting, Reason: v1.ReasonVolumeResizing}
+	if d.changesPods() {
+		resizing.Message = fmt.Sprintf("volumes grow to %s when the pod template has been applied", want.String())
+		d.Holds = append(d.Holds, resizing)
 		return
 	}
 	steps := growClaims(in)
-	p.Steps = append(p.Steps, steps...)
+	d.Steps = append(d.Steps, steps...)
 	switch waiting := grown(in); {
 	case len(steps) > 0 || waiting != "":
-		if waiting == "" {
-			waiting = fmt.Sprintf("volumes grow to %s", want.String())
-		}
-		p.Holds = append(p.Holds, Hold{Gate: "growth", Target: target, Class: Waiting, Reason: v1.ReasonVolumeResizing, Message: waiting})
-	case !p.changes(target):
-		p.replace(in, target)
+		resizing.Message = cmp.Or(waiting, fmt.Sprintf("volumes grow to %s", want.String()))
+		d.Holds = append(d.Holds, resizing)
+	case !d.changes(target):
+		d.replace(target)
 	}
 }
 
-// changes tells whether the plan writes to an object.
-func (p *Plan) changes(target Ref) bool {
-	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Target == target })
+// changes reports whether the plan writes to an object.
+func (d *draft) changes(target model.Ref) bool {
+	return slices.ContainsFunc(d.Steps, func(s model.Step) bool { return s.Target == target })
 }
 
 // cannotGrow: a claim of a class that does not let its volumes grow.
-func cannotGrow(in Input, target Ref) (Hold, bool) {
+func cannotGrow(in model.Input, target model.Ref) (model.Hold, bool) {
 	for _, claim := range in.Volumes.Claims {
 		why := ""
 		switch name := claim.Spec.StorageClassName; {
@@ -94,30 +77,30 @@ func cannotGrow(in Input, target Ref) (Hold, bool) {
 			continue
 		case name == nil || *name == "":
 			why = fmt.Sprintf("claim %s has no StorageClass, so nobody can grow its volume", claim.Name)
-		case in.Volumes.Classes[*name] == ClassMissing:
+		case in.Volumes.Classes[*name] == model.ClassMissing:
 			why = fmt.Sprintf("StorageClass %s of claim %s does not exist any more", *name, claim.Name)
-		case in.Volumes.Classes[*name] == ClassFixed:
+		case in.Volumes.Classes[*name] == model.ClassFixed:
 			why = fmt.Sprintf("StorageClass %s does not let volumes grow (allowVolumeExpansion)", *name)
 		default:
 			continue
 		}
 		from, to := liveStorage(in.Live.StatefulSet).Size, in.Cache.Spec.Storage.Size
-		return Hold{Gate: "immutable", Target: target, Class: Blocked, Reason: v1.ReasonImmutableField,
+		return model.Hold{Gate: model.GateImmutable, Target: target, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("spec.storage.size cannot change from %s to %s: %s. Set it back, or let the class grow volumes",
 				from.String(), to.String(), why)}, true
 	}
-	return Hold{}, false
+	return model.Hold{}, false
 }
 
-func tooSmall(in Input, claim *corev1.PersistentVolumeClaim) bool {
+func tooSmall(in model.Input, claim *corev1.PersistentVolumeClaim) bool {
 	asks := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return asks.Cmp(in.Cache.Spec.Storage.Size) < 0
 }
 
 // growClaims lets every bound claim ask for the new size. The API server takes
 // no change of one that is not bound.
-func growClaims(in Input) []Step {
-	var steps []Step
+func growClaims(in model.Input) []model.Step {
+	var steps []model.Step
 	want := in.Cache.Spec.Storage.Size
 	for _, claim := range in.Volumes.Claims {
 		if !tooSmall(in, claim) || claim.Status.Phase != corev1.ClaimBound || claim.DeletionTimestamp != nil {
@@ -126,8 +109,8 @@ func growClaims(in Input) []Step {
 		intent := accorev1.PersistentVolumeClaim(claim.Name, claim.Namespace).
 			WithSpec(accorev1.PersistentVolumeClaimSpec().WithResources(accorev1.VolumeResourceRequirements().
 				WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.DeepCopy()})))
-		steps = append(steps, Step{
-			Action: ActionChange, Target: Ref{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name},
+		steps = append(steps, model.Step{
+			Action: model.ActionChange, Target: model.Ref{Kind: model.KindClaim, Namespace: claim.Namespace, Name: claim.Name},
 			Intent: intent, Live: claim, Changes: fields.Compare(intent, claim, ""), Reason: "spec.storage.size has grown",
 		})
 	}
@@ -137,7 +120,7 @@ func growClaims(in Input) []Step {
 // grown says what is still to come of the volumes of the nodes; "": nothing.
 // Claims that former nodes left do not count: without a pod their file systems
 // do not grow.
-func grown(in Input) string {
+func grown(in model.Input) string {
 	done, all, why := 0, 0, ""
 	for _, claim := range in.Volumes.Claims {
 		if resources.Ordinal(claim.Name) >= int(*in.Live.StatefulSet.Spec.Replicas) {
@@ -162,7 +145,7 @@ func grown(in Input) string {
 	return fmt.Sprintf("%d of %d volumes have grown to %s%s", done, *in.Live.StatefulSet.Spec.Replicas, size(in), why)
 }
 
-func size(in Input) string { return in.Cache.Spec.Storage.Size.String() }
+func size(in model.Input) string { return in.Cache.Spec.Storage.Size.String() }
 
 // resizeError is what the storage system says of a claim that does not grow.
 func resizeError(claim *corev1.PersistentVolumeClaim) string {
@@ -181,11 +164,12 @@ func resizeError(claim *corev1.PersistentVolumeClaim) string {
 // replace plans the StatefulSet anew around its nodes. They stay as they are
 // only if the new pod template is the live one to the letter, so fields that
 // are not ours and would be lost are in the way.
-func (p *Plan) replace(in Input, target Ref) {
+func (d *draft) replace(target model.Ref) {
+	in := d.in
 	sts := in.Live.StatefulSet
 	live := liveStorage(sts).Size
 	if lost := fields.NotOurs(sts); len(lost) > 0 {
-		p.Holds = append(p.Holds, Hold{Gate: "immutable", Target: target, Class: Blocked, Reason: v1.ReasonImmutableField,
+		d.Holds = append(d.Holds, model.Hold{Gate: model.GateImmutable, Target: target, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("the volumes have grown to %s; the claim template of %s stays at %s, because a replaced StatefulSet would lose what others set in it: %s. "+
 				"Remove that, and the next pass goes on", size(in), target, live.String(), strings.Join(lost, ", "))})
 		return
@@ -195,8 +179,8 @@ func (p *Plan) replace(in Input, target Ref) {
 		return // held already: the same template has been built before
 	}
 	intent.Spec.ServiceName, intent.Spec.PodManagementPolicy = &sts.Spec.ServiceName, &sts.Spec.PodManagementPolicy
-	p.Steps = append(p.Steps, Step{
-		Action: ActionReplace, Target: target, Intent: intent, Live: sts, Changes: []fields.Change{templateChange(live, in.Cache.Spec.Storage.Size)},
+	d.Steps = append(d.Steps, model.Step{
+		Action: model.ActionReplace, Target: target, Intent: intent, Live: sts, Changes: []fields.Change{templateChange(live, in.Cache.Spec.Storage.Size)},
 		Reason: "its claim template cannot change; nodes and claims stay as they are",
 	})
 }

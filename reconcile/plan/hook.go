@@ -6,25 +6,12 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
-
-// Deletion is what is observed of a cache that is being deleted, and of no
-// other.
-type Deletion struct {
-	// NamespaceTerminating: the namespace is being deleted; it takes no new
-	// objects.
-	NamespaceTerminating bool
-	// Jobs have the names of the Jobs of the cache's hooks, whoever they belong
-	// to; by name.
-	Jobs map[string]*batchv1.Job
-	// Pods are those of Jobs that have not ended.
-	Pods []*corev1.Pod
-}
 
 // hookPhase is how far a hook is.
 type hookPhase int
@@ -42,14 +29,14 @@ const (
 type hook struct {
 	spec  *v1.Hook
 	title string // "hook backup (1 of 3)"
-	job   Ref
+	job   model.Ref
 	phase hookPhase
 	// message says how it stands. A hook that is passed over without one is so
 	// because the namespace is being deleted.
 	message string
 }
 
-func hooksOf(in Input) []hook {
+func hooksOf(in model.Input) []hook {
 	if in.Cache.Spec.Deletion == nil {
 		return nil
 	}
@@ -59,7 +46,7 @@ func hooksOf(in Input) []hook {
 		h := hook{
 			spec:  &specs[i],
 			title: fmt.Sprintf("hook %s (%d of %d)", specs[i].Name, i+1, len(specs)),
-			job:   Ref{Kind: "Job", Namespace: in.Cache.Namespace, Name: resources.HookJobName(in.Cache, specs[i].Name)},
+			job:   model.Ref{Kind: model.KindJob, Namespace: in.Cache.Namespace, Name: resources.HookJobName(in.Cache, specs[i].Name)},
 		}
 		h.phase, h.message = h.stand(in)
 		hooks = append(hooks, h)
@@ -68,7 +55,7 @@ func hooksOf(in Input) []hook {
 }
 
 // stand says how far the hook is.
-func (h *hook) stand(in Input) (hookPhase, string) {
+func (h *hook) stand(in model.Input) (hookPhase, string) {
 	job := in.Deletion.Jobs[h.job.Name]
 	own := job != nil && isControlledBy(job, in.Cache)
 	ended, why := health.JobResult(job)
@@ -97,7 +84,7 @@ func (h *hook) stand(in Input) (hookPhase, string) {
 	return hookRunning, h.running(in, job)
 }
 
-func (h *hook) skipCommand(in Input) string {
+func (h *hook) skipCommand(in model.Input) string {
 	names := append(skipped(in.Cache), h.spec.Name)
 	return fmt.Sprintf("kubectl -n %s annotate --overwrite clusteredcache %s %s=%s",
 		in.Cache.Namespace, in.Cache.Name, v1.SkipHooksAnnotation, strings.Join(names, ","))
@@ -105,7 +92,7 @@ func (h *hook) skipCommand(in Input) string {
 
 // running describes a Job that has not ended, in words that stay the same while
 // nothing happens.
-func (h *hook) running(in Input, job *batchv1.Job) string {
+func (h *hook) running(in model.Input, job *batchv1.Job) string {
 	said := fmt.Sprintf("%s runs as %s", h.title, h.job)
 	if h.spec.PerNode {
 		nodes := nodesOf(in)
@@ -133,7 +120,7 @@ func (h *hook) running(in Input, job *batchv1.Job) string {
 }
 
 // nodesOf is the number of nodes that a cache that is being deleted has.
-func nodesOf(in Input) int32 {
+func nodesOf(in model.Input) int32 {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	if sts == nil || sts.Spec.Replicas == nil {
 		return 0

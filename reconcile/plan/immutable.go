@@ -12,6 +12,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // The API server refuses a write as a whole when one immutable field in it
@@ -21,7 +22,7 @@ import (
 // holdBackStorage returns the cache as its StatefulSet can have it: with the
 // storage that the live claim template has. Holding back at the spec keeps
 // volumes, mounts and claim template in step.
-func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
+func holdBackStorage(in model.Input) (*v1.ClusteredCache, []model.Hold) {
 	sts := in.Live.StatefulSet
 	if sts == nil || foreign(in, sts) {
 		return in.Cache, nil
@@ -39,9 +40,9 @@ func holdBackStorage(in Input) (*v1.ClusteredCache, []Hold) {
 	if wantsGrowth(want, live) && isControlledBy(sts, in.Cache) {
 		return cache, nil // see grow
 	}
-	return cache, []Hold{{
-		Gate: "immutable", Class: Blocked, Reason: v1.ReasonImmutableField,
-		Target: Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name},
+	return cache, []model.Hold{{
+		Gate: model.GateImmutable, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
+		Target: model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name},
 		Message: fmt.Sprintf("%s cannot change from %s to %s on an existing StatefulSet: set it back, or %s",
 			path, from, to, wayOut(path, sts)),
 	}}
@@ -53,7 +54,7 @@ func wayOut(path string, sts *appsv1.StatefulSet) string {
 	if path == "spec.storage" {
 		return fmt.Sprintf("replace the StatefulSet with all its nodes (they restart at the same time, empty) with: kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
 	}
-	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deleteCommand(Ref{Kind: "StatefulSet", Namespace: sts.Namespace, Name: sts.Name})
+	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deleteCommand(model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name})
 }
 
 func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {
@@ -99,23 +100,23 @@ func className(s *v1.StorageSpec) string {
 
 // otherSelector: the selector decides which pods are the cache's, so a
 // StatefulSet that selects others is not one to write to at all.
-func otherSelector(_ Input, c child) (Hold, bool) {
+func otherSelector(_ model.Input, c child) (model.Hold, bool) {
 	live, ok := c.live.(*appsv1.StatefulSet)
 	if !ok {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
 	want := c.intent.(*acappsv1.StatefulSetApplyConfiguration)
 	if fields.SameContent(want.Spec.Selector, live.Spec.Selector) {
-		return Hold{}, false
+		return model.Hold{}, false
 	}
-	return Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
+	return model.Hold{Gate: model.GateImmutable, Target: c.ref, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 		Message: fmt.Sprintf("%s: spec.selector is %s and would have to be %s, which cannot be changed: name the cache otherwise, or delete the StatefulSet, with all its nodes and their keys, to let the next pass create it",
 			c.ref, compact(live.Spec.Selector), compact(want.Spec.Selector))}, true
 }
 
 // keepImmutable puts the live value of fields that cannot change into the
 // intent, which the planner has just built, and says so.
-func keepImmutable(c child) []Hold {
+func keepImmutable(c child) []model.Hold {
 	var held []fields.Change
 	switch live := c.live.(type) {
 	case *appsv1.StatefulSet:
@@ -139,12 +140,12 @@ func keepImmutable(c child) []Hold {
 		}
 	}
 	cost := ""
-	if c.ref.Kind == "StatefulSet" {
+	if c.ref.Kind == model.KindStatefulSet {
 		cost = ", around the nodes that there are (those with another template restart one by one)"
 	}
-	holds := make([]Hold, 0, len(held))
+	holds := make([]model.Hold, 0, len(held))
 	for _, h := range held {
-		holds = append(holds, Hold{Gate: "immutable", Target: c.ref, Class: Blocked, Reason: v1.ReasonImmutableField,
+		holds = append(holds, model.Hold{Gate: model.GateImmutable, Target: c.ref, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew%s: %s",
 				c.ref, h.Path, h.From, h.To, cost, deleteCommand(c.ref))})
 	}
@@ -152,9 +153,9 @@ func keepImmutable(c child) []Hold {
 }
 
 // deleteCommand is the command that deletes a child, and no node with it.
-func deleteCommand(r Ref) string {
+func deleteCommand(r model.Ref) string {
 	command := fmt.Sprintf("kubectl -n %s delete %s %s", r.Namespace, lower(r.Kind), r.Name)
-	if r.Kind == "StatefulSet" {
+	if r.Kind == model.KindStatefulSet {
 		command += " --cascade=orphan"
 	}
 	return command
@@ -185,4 +186,4 @@ func compact(v any) string {
 	return string(raw)
 }
 
-func lower(kind string) string { return strings.ToLower(kind) }
+func lower(kind model.Kind) string { return strings.ToLower(string(kind)) }

@@ -1,9 +1,12 @@
 package plan
 
-import "example.com/clusteredcache/reconcile/fields"
+import (
+	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
+)
 
 // strays are what an apply of the child's intent would leave in the way.
-func strays(in Input, c child) fields.Strays {
+func strays(in model.Input, c child) fields.Strays {
 	found := fields.StraysOf(c.intent, c.live)
 	if ref := formerOwner(c.live, in.Cache); ref != nil {
 		found.AddOwner("taken over from a former cache of this name", ref.UID)
@@ -14,9 +17,9 @@ func strays(in Input, c child) fields.Strays {
 }
 
 // own makes the strays ours, and returns the object as it is afterwards.
-func own(c child, found fields.Strays) (Step, fields.Object) {
+func own(c child, found fields.Strays) (model.Step, fields.Object) {
 	after := c.live.DeepCopyObject().(fields.Object)
 	after.SetManagedFields(found.Owned())
-	return Step{Action: ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(),
+	return model.Step{Action: model.ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(),
 		Reason: found.Why() + " (only managedFields are written)"}, after
 }

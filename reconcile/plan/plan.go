@@ -9,11 +9,12 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
 // For says what a pass does to one cache.
-func For(in Input) Plan {
+func For(in model.Input) model.Plan {
 	p := decide(in)
 	for i := range p.Steps {
 		p.Steps[i].After = after(in, p.Steps[i])
@@ -24,99 +25,104 @@ func For(in Input) Plan {
 }
 
 // after is what a step depends on that exists only on paper.
-func after(in Input, s Step) string {
+func after(in model.Input, s model.Step) string {
 	switch {
 	case in.NoNamespace:
 		return fmt.Sprintf("namespace %s is created", in.Cache.Namespace)
-	case in.OnPaper && s.Target.Kind == v1.Kind:
+	case in.OnPaper && s.Target.Kind == model.KindCache:
 		return fmt.Sprintf("%s is created", s.Target)
 	}
 	return ""
 }
 
-func decide(in Input) Plan {
+func decide(in model.Input) model.Plan {
 	if in.Cache.DeletionTimestamp != nil {
 		return finish(in)
 	}
 	for _, gate := range cacheGates {
 		if hold, held := gate(in); held {
-			return Plan{Holds: []Hold{hold}}
+			return model.Plan{Holds: []model.Hold{hold}}
 		}
 	}
-	p := Plan{Steps: finalize(in)}
+	d := draft{in: in}
+	d.addFinalizer()
 	children, holds := childrenOf(in)
-	p.Holds = append(p.Holds, holds...)
+	d.Holds = append(d.Holds, holds...)
 	for _, c := range children {
-		p.add(in, c)
+		d.add(c)
 	}
-	p.grow(in)
-	p.Steps = append(p.Steps, unstick(in, p)...)
-	return p
+	d.grow()
+	d.unstick()
+	return d.Plan
 }
 
-// finalize puts our finalizer on the cache before anything is made for it.
-func finalize(in Input) []Step {
-	intent := resources.Finalizer(in.Cache, "")
-	changes := fields.Compare(intent, in.Cache, "")
+// draft is a plan while it is being made.
+type draft struct {
+	in model.Input
+	model.Plan
+}
+
+// addFinalizer puts our finalizer on the cache before anything is made for it.
+func (d *draft) addFinalizer() {
+	intent := resources.Finalizer(d.in.Cache, "")
+	changes := fields.Compare(intent, d.in.Cache, "")
 	if len(changes) == 0 {
-		return nil
+		return
 	}
-	return []Step{{
-		Action: ActionChange, Target: cacheRef(in.Cache), Intent: intent, Live: in.Cache,
+	d.Steps = append(d.Steps, model.Step{
+		Action: model.ActionChange, Target: cacheRef(d.in.Cache), Intent: intent, Live: d.in.Cache,
 		Reason: "finalizer", Changes: changes,
-	}}
+	})
 }
 
 // add plans one child: withheld, created, changed, deleted or left alone.
-func (p *Plan) add(in Input, c child) {
+func (d *draft) add(c child) {
+	in := d.in
 	if c.intent == nil && c.err == nil {
-		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil && !p.keepsNodes(in) {
-			p.Steps = append(p.Steps, Step{Action: ActionDelete, Target: c.ref, Live: c.live, Reason: c.unwanted})
+		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil && !d.keepsNodes() {
+			d.Steps = append(d.Steps, model.Step{Action: model.ActionDelete, Target: c.ref, Live: c.live, Reason: c.unwanted})
 		}
 		return
 	}
 	for _, gate := range childGates {
 		if hold, held := gate(in, c); held {
-			p.Holds = append(p.Holds, hold)
+			d.Holds = append(d.Holds, hold)
 			return
 		}
 	}
 	if c.live == nil {
-		p.Steps = append(p.Steps, Step{Action: ActionCreate, Target: c.ref, Intent: c.intent, Reason: reused(in, c)})
+		d.Steps = append(d.Steps, model.Step{Action: model.ActionCreate, Target: c.ref, Intent: c.intent, Reason: reused(in, c)})
 		return
 	}
-	p.Holds = append(p.Holds, keepImmutable(c)...)
+	d.Holds = append(d.Holds, keepImmutable(c)...)
 	changes := fields.Compare(c.intent, c.live, "")
 	if left := fields.StraysOf(c.intent, c.live); len(changes) == 0 && left.Empty() {
 		return
 	}
 	if found := strays(in, c); !found.Empty() {
 		step, after := own(c, found)
-		p.Steps = append(p.Steps, step)
+		d.Steps = append(d.Steps, step)
 		changes = fields.Compare(c.intent, after, "")
 	}
-	p.Steps = append(p.Steps, Step{
-		Action: ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
+	d.Steps = append(d.Steps, model.Step{
+		Action: model.ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
 		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),
 	})
 }
 
-// keepsNodes: a StatefulSet that is held keeps its nodes for now, whatever the
-// spec says, and with them what protects them.
-func (p *Plan) keepsNodes(in Input) bool {
-	sts := in.Live.Owned(in.Cache).StatefulSet
-	return sts != nil && *sts.Spec.Replicas > 1 && p.holds("StatefulSet")
+// keepsNodes reports whether a StatefulSet is held. It then keeps its nodes for
+// now, whatever the spec says, and with them what protects them.
+func (d *draft) keepsNodes() bool {
+	sts := d.in.Live.Owned(d.in.Cache).StatefulSet
+	return sts != nil && *sts.Spec.Replicas > 1 && d.holds(model.KindStatefulSet)
 }
 
-// holds tells whether a child is withheld as a whole; some gates withhold but
-// a field.
-func (p *Plan) holds(kind string) bool {
-	return slices.ContainsFunc(p.Holds, func(h Hold) bool {
-		return h.Target.Kind == kind && h.Gate != "immutable" && h.Gate != "growth"
-	})
+// holds reports whether a child of this kind is withheld as a whole.
+func (d *draft) holds(kind model.Kind) bool {
+	return slices.ContainsFunc(d.Holds, func(h model.Hold) bool { return h.Target.Kind == kind && !h.Partial })
 }
 
-func reason(in Input, c child, changes []fields.Change) string {
+func reason(in model.Input, c child, changes []fields.Change) string {
 	if !isControlledBy(c.live, in.Cache) {
 		return "taken over by annotation " + v1.AdoptByAnnotation
 	}

@@ -10,6 +10,7 @@ import (
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
 	"example.com/clusteredcache/reconcile/internal/scenario"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -41,7 +42,7 @@ func TestImageMoves(t *testing.T) {
 }
 
 // prose is a plan as a person would read it out.
-func prose(p plan.Plan) []byte {
+func prose(p model.Plan) []byte {
 	var b bytes.Buffer
 	for _, s := range p.Steps {
 		fmt.Fprintf(&b, "%s %s", s.Action, s.Target)

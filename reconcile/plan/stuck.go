@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -15,10 +16,11 @@ import (
 // StatefulSet controller waits for such a node, for good: always with
 // OrderedReady, and in some releases with Parallel. A node that it would replace
 // in any case loses nothing.
-func unstick(in Input, p Plan) []Step {
+func (d *draft) unstick() {
+	in := d.in
 	sts := in.Live.Owned(in.Cache).StatefulSet
-	if sts == nil || in.Nodes == nil || !health.Observed(sts) || health.OnDelete(sts) || changesPods(p) {
-		return nil
+	if sts == nil || in.Nodes == nil || !health.Observed(sts) || health.OnDelete(sts) || d.changesPods() {
+		return
 	}
 	byOrdinal := map[int]*corev1.Pod{}
 	for _, pod := range in.Nodes.Pods {
@@ -31,7 +33,7 @@ func unstick(in Input, p Plan) []Step {
 		}
 		if health.IsNewest(pod, sts) {
 			if _, broken := health.CauseOf(pod, in.Now); broken {
-				return nil // it is what the rollout waits for, and one more like it would be no better
+				return // it is what the rollout waits for, and one more like it would be no better
 			}
 			continue
 		}
@@ -41,27 +43,28 @@ func unstick(in Input, p Plan) []Step {
 		} else if !health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) {
 			continue
 		}
-		return []Step{{
-			Action: ActionDelete, Target: Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}, Live: pod,
+		d.Steps = append(d.Steps, model.Step{
+			Action: model.ActionDelete, Target: model.Ref{Kind: model.KindPod, Namespace: pod.Namespace, Name: pod.Name}, Live: pod,
 			Reason: fmt.Sprintf("of an older revision and in the way of the rollout (%s); a node of the newest revision takes its place", why),
-		}}
+		})
+		return
 	}
-	return nil
 }
 
-// changesPods: what is the newest revision is about to change, or is withheld.
-func changesPods(p Plan) bool {
-	for _, s := range p.Steps {
+// changesPods reports whether the newest revision is about to change, or is
+// withheld.
+func (d *draft) changesPods() bool {
+	for _, s := range d.Steps {
 		if _, ok := s.Live.(*appsv1.StatefulSet); ok && changesTemplate(s.Changes) {
 			return true
 		}
 	}
-	return p.holds("StatefulSet")
+	return d.holds(model.KindStatefulSet)
 }
 
 // NeedsNodes reports whether what a pass does or says depends on single nodes.
 // When all is well, the StatefulSet itself says so.
-func NeedsNodes(in Input) bool {
+func NeedsNodes(in model.Input) bool {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && !health.AllWell(sts)
 }

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/clusteredcache/reconcile/fields"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Schema names the form of JSON; another name would mean another form.
@@ -134,7 +134,7 @@ type (
 
 // JSON writes f for machines, in the schema of the package documentation. The
 // error is w's.
-func JSON(w io.Writer, f Fleet, o JSONOptions) error {
+func JSON(w io.Writer, f model.Fleet, o JSONOptions) error {
 	d := document{
 		Schema:      Schema,
 		DryRun:      o.Preview,
@@ -194,7 +194,7 @@ func summaryJSON(s Summary, preview bool) jsonSummary {
 	}
 }
 
-func cacheJSON(r plan.Report) jsonCache {
+func cacheJSON(r model.CacheReport) jsonCache {
 	c := jsonCache{
 		Namespace: r.Namespace, Name: r.Name,
 		State: string(r.Verdict.State), Reason: r.Verdict.Reason, Message: r.Verdict.Message,
@@ -216,14 +216,14 @@ func cacheJSON(r plan.Report) jsonCache {
 	}
 	for _, h := range r.Plan.Holds {
 		c.Holds = append(c.Holds, jsonHold{
-			Gate: h.Gate, Kind: h.Target.Kind, Namespace: h.Target.Namespace, Name: h.Target.Name,
+			Gate: string(h.Gate), Kind: string(h.Target.Kind), Namespace: h.Target.Namespace, Name: h.Target.Name,
 			Class: string(h.Class), Reason: h.Reason, Message: h.Message,
 		})
 	}
 	return c
 }
 
-func unlistedJSON(f Fleet) []jsonUnlisted {
+func unlistedJSON(f model.Fleet) []jsonUnlisted {
 	var list []jsonUnlisted
 	for _, ns := range slices.Sorted(maps.Keys(f.Unlisted)) {
 		list = append(list, jsonUnlisted{ns, f.Unlisted[ns].Error()})
@@ -231,11 +231,11 @@ func unlistedJSON(f Fleet) []jsonUnlisted {
 	return list
 }
 
-func stepJSON(o plan.Outcome) jsonStep {
+func stepJSON(o model.Outcome) jsonStep {
 	s := o.Step
 	j := jsonStep{
 		Action: string(s.Action),
-		Kind:   s.Target.Kind, Namespace: s.Target.Namespace, Name: s.Target.Name,
+		Kind:   string(s.Target.Kind), Namespace: s.Target.Namespace, Name: s.Target.Name,
 		Result: string(o.Result), Reason: s.Reason,
 		Changes: changesJSON(&mask{live: s.Live}, s.Changes),
 		Warning: o.Warning, Estimate: o.Estimate,

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // MarkdownOptions of Markdown.
@@ -33,7 +33,7 @@ const (
 // replace. It has at most 60,000 bytes: what does not fit is left out, whole
 // caches at a time, and counted. Nothing that came from a cluster or a file is
 // taken for markup. The error is w's.
-func Markdown(w io.Writer, f Fleet, o MarkdownOptions) error {
+func Markdown(w io.Writer, f model.Fleet, o MarkdownOptions) error {
 	m := &markdown{view: view{preview: o.Preview, bodies: o.Verbose}}
 	m.head(f)
 	reports := sorted(f.Caches)
@@ -48,7 +48,7 @@ type markdown struct {
 	view view
 }
 
-func (m *markdown) head(f Fleet) {
+func (m *markdown) head(f model.Fleet) {
 	command := "reconcile"
 	if m.view.preview {
 		command = "diff"
@@ -64,7 +64,7 @@ func (m *markdown) head(f Fleet) {
 }
 
 // table has a row for each cache.
-func (m *markdown) table(reports []plan.Report) {
+func (m *markdown) table(reports []model.CacheReport) {
 	if len(reports) == 0 {
 		return
 	}
@@ -84,8 +84,8 @@ func (m *markdown) table(reports []plan.Report) {
 	m.WriteString("\n")
 }
 
-func (m *markdown) row(r plan.Report) string {
-	s := Summarize(Fleet{Total: 1, Caches: []plan.Report{r}})
+func (m *markdown) row(r model.CacheReport) string {
+	s := Summarize(model.Fleet{Total: 1, Caches: []model.CacheReport{r}})
 	steps := s.Taken
 	if m.view.preview {
 		steps = s.planned()
@@ -103,7 +103,7 @@ func (m *markdown) row(r plan.Report) string {
 }
 
 // details has a part to unfold for each cache that has more to say than a row.
-func (m *markdown) details(reports []plan.Report) {
+func (m *markdown) details(reports []model.CacheReport) {
 	full, left := false, 0
 	for _, r := range reports {
 		part := m.part(r)
@@ -121,7 +121,7 @@ func (m *markdown) details(reports []plan.Report) {
 	}
 }
 
-func (m *markdown) part(r plan.Report) string {
+func (m *markdown) part(r model.CacheReport) string {
 	block, list := m.block(r), m.list(r)
 	if block == "" && list == "" {
 		return ""
@@ -145,7 +145,7 @@ func (m *markdown) part(r plan.Report) string {
 // diffMarks are the marks as the colouring of diffs knows them.
 var diffMarks = map[string]string{"~": "!", "": " "}
 
-func (m *markdown) block(r plan.Report) string {
+func (m *markdown) block(r model.CacheReport) string {
 	var b strings.Builder
 	for _, i := range m.view.items(r) {
 		b.WriteString(cmp.Or(diffMarks[i.mark], i.mark) + " " + i.text + "\n")
@@ -156,7 +156,7 @@ func (m *markdown) block(r plan.Report) string {
 	return b.String()
 }
 
-func (m *markdown) list(r plan.Report) string {
+func (m *markdown) list(r model.CacheReport) string {
 	var b strings.Builder
 	for _, sentence := range m.view.effectsOf(r) {
 		b.WriteString("- " + prose(sentence) + "\n")

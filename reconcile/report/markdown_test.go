@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"example.com/clusteredcache/reconcile/fields"
+	"example.com/clusteredcache/reconcile/model"
 )
 
-func markdownOf(t *testing.T, f Fleet) string {
+func markdownOf(t *testing.T, f model.Fleet) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Markdown(&b, f, MarkdownOptions{Preview: true}); err != nil {
@@ -20,7 +21,7 @@ func markdownOf(t *testing.T, f Fleet) string {
 	return b.String()
 }
 
-func many(n int, value string) Fleet {
+func many(n int, value string) model.Fleet {
 	f := fleet(n)
 	for i := range n {
 		r := bumped()

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // NameOptions of Name.
@@ -18,18 +18,18 @@ type NameOptions struct {
 }
 
 // resources are the names that kubectl knows kinds by.
-var resources = map[string]string{
-	v1.Kind:               "clusteredcache." + v1.GroupVersion.Group,
-	"StatefulSet":         "statefulset.apps",
-	"PodDisruptionBudget": "poddisruptionbudget.policy",
-	"Job":                 "job.batch",
+var resources = map[model.Kind]string{
+	model.KindCache:            "clusteredcache." + v1.GroupVersion.Group,
+	model.KindStatefulSet:      "statefulset.apps",
+	model.KindDisruptionBudget: "poddisruptionbudget.policy",
+	model.KindJob:              "job.batch",
 }
 
 // Name writes one line for each object that was changed, or in a preview would
 // be: NAMESPACE/RESOURCE.GROUP/NAME, such as shop/statefulset.apps/cache,
 // without a group for the core group. The lines are sorted and none is there
 // twice. The error is w's.
-func Name(w io.Writer, f Fleet, o NameOptions) error {
+func Name(w io.Writer, f model.Fleet, o NameOptions) error {
 	var names []string
 	for _, r := range f.Caches {
 		if edited(r) {
@@ -49,7 +49,7 @@ func Name(w io.Writer, f Fleet, o NameOptions) error {
 	return b.Flush()
 }
 
-func objectName(r plan.Ref) string {
-	resource := cmp.Or(resources[r.Kind], strings.ToLower(r.Kind))
+func objectName(r model.Ref) string {
+	resource := cmp.Or(resources[r.Kind], strings.ToLower(string(r.Kind)))
 	return OneLine(r.Namespace + "/" + resource + "/" + r.Name)
 }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // intent is a StatefulSet with a secret in its environment.
@@ -28,14 +28,14 @@ func intent(name string) *appsv1ac.StatefulSetApplyConfiguration {
 }
 
 // bumped is a stored cache whose version a manifest raises.
-func bumped() plan.Report {
-	s := step(plan.ActionChange, "StatefulSet", "cache", "spec.template.spec.containers[cache].image differs",
+func bumped() model.CacheReport {
+	s := step(model.ActionChange, "StatefulSet", "cache", "spec.template.spec.containers[cache].image differs",
 		fields.Change{Path: "spec.template.spec.containers[cache].image", From: `"docker.io/library/memcached:1.6.38"`, To: `"docker.io/library/memcached:1.6.39"`})
 	s.Restarts = 3
-	r := done("cache", plan.Verdict{State: plan.Progressing, Reason: "NotObserved", Message: "the StatefulSet controller has yet to see the change"},
-		[]plan.Step{s}, plan.Configured)
+	r := done("cache", model.Verdict{State: model.Progressing, Reason: "NotObserved", Message: "the StatefulSet controller has yet to see the change"},
+		[]model.Step{s}, model.Configured)
 	r.Plan.Steps[0].Effects = []string{"upgrade from 1.6.38 to 1.6.39", "3 nodes restart, one at a time, in this order: cache-2, cache-1, cache-0"}
-	r.Edit = &plan.Edit{Changes: []fields.Change{
+	r.Edit = &model.Edit{Changes: []fields.Change{
 		{Path: "metadata.labels.team", From: `"web"`, By: []fields.Manager{{Name: "kubectl-label", Operation: "Update", Time: someTime}}},
 		{Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`, By: []fields.Manager{argo}},
 	}}
@@ -43,29 +43,29 @@ func bumped() plan.Report {
 }
 
 // onPaper is a cache that only a manifest has, in a namespace that is not there.
-func onPaper() plan.Report {
-	create := step(plan.ActionCreate, "StatefulSet", "new", "missing")
+func onPaper() model.CacheReport {
+	create := step(model.ActionCreate, "StatefulSet", "new", "missing")
 	create.Intent = intent("new")
-	late := step(plan.ActionCreate, "PodDisruptionBudget", "new", "missing")
+	late := step(model.ActionCreate, "PodDisruptionBudget", "new", "missing")
 	late.After = "the cache is created"
-	r := done("new", plan.Verdict{State: plan.Progressing, Reason: "Pending", Message: "nothing is there yet"},
-		[]plan.Step{step(plan.ActionChange, "ClusteredCache", "new", "finalizer"), create, late}, plan.Estimated, plan.Estimated)
+	r := done("new", model.Verdict{State: model.Progressing, Reason: "Pending", Message: "nothing is there yet"},
+		[]model.Step{step(model.ActionChange, "ClusteredCache", "new", "finalizer"), create, late}, model.Estimated, model.Estimated)
 	r.Outcomes[0].Estimate, r.Outcomes[1].Estimate = "when the cache is created", "namespace shop does not exist"
-	r.Edit = &plan.Edit{New: true, Estimate: "namespace shop does not exist"}
-	r.Plan.Holds = []plan.Hold{{Gate: "config", Target: ref("StatefulSet", "new"), Class: plan.Waiting, Reason: "ConfigMapNotFound", Message: "ConfigMap shop/conf does not exist"}}
+	r.Edit = &model.Edit{New: true, Estimate: "namespace shop does not exist"}
+	r.Plan.Holds = []model.Hold{{Gate: "config", Target: ref("StatefulSet", "new"), Class: model.Waiting, Reason: "ConfigMapNotFound", Message: "ConfigMap shop/conf does not exist"}}
 	return r
 }
 
 // adopted is an object that is taken from a former cache: two steps, one change.
-func adopted() plan.Report {
-	return done("old", plan.Verdict{State: plan.Settled, Reason: "Ready"}, []plan.Step{
-		step(plan.ActionClaim, "Service", "old", "taken over from a former cache of this name"),
-		step(plan.ActionChange, "Service", "old", "metadata.ownerReferences differs"),
-	}, plan.Configured, plan.Configured)
+func adopted() model.CacheReport {
+	return done("old", model.Verdict{State: model.Settled, Reason: "Ready"}, []model.Step{
+		step(model.ActionClaim, "Service", "old", "taken over from a former cache of this name"),
+		step(model.ActionChange, "Service", "old", "metadata.ownerReferences differs"),
+	}, model.Configured, model.Configured)
 }
 
 // kept is a cache of which the server changes nothing, whatever was planned.
-func kept() plan.Report {
+func kept() model.CacheReport {
 	r := warned()
 	r.Plan.Steps[0].Restarts = 3
 	r.Outcomes[0].Step.Restarts = 3
@@ -75,17 +75,17 @@ func kept() plan.Report {
 }
 
 // injected tries to break out of whatever stands around it.
-func injected() plan.Report {
+func injected() model.CacheReport {
 	const evil = "x` ``` ````\n```\n</details><img src=x onerror=alert(1)> | @octocat #1 https://evil.example [a](b) **b** _i_ \x1b[2J\u202e"
-	r := done("i", plan.Verdict{State: plan.Stalled, Reason: "R|" + evil, Message: evil}, []plan.Step{
-		step(plan.ActionChange, "StatefulSet", evil, evil, fields.Change{Path: evil, From: `"` + evil + `"`, To: `"@here"`,
+	r := done("i", model.Verdict{State: model.Stalled, Reason: "R|" + evil, Message: evil}, []model.Step{
+		step(model.ActionChange, "StatefulSet", evil, evil, fields.Change{Path: evil, From: `"` + evil + `"`, To: `"@here"`,
 			By: []fields.Manager{{Name: evil, Operation: "Update"}}}),
-		step(plan.ActionCreate, "Service", "i", evil),
-	}, plan.Configured, plan.Estimated)
+		step(model.ActionCreate, "Service", "i", evil),
+	}, model.Configured, model.Estimated)
 	r.Outcomes[0].Warning, r.Outcomes[1].Estimate = evil, evil
 	r.Plan.Steps[0].Effects = []string{evil}
-	r.Plan.Holds = []plan.Hold{{Reason: evil, Class: "blocked", Target: ref("Service", evil), Message: evil}}
-	r.Edit = &plan.Edit{Changes: []fields.Change{{Path: evil, To: `"` + evil + `"`}}}
+	r.Plan.Holds = []model.Hold{{Reason: evil, Class: "blocked", Target: ref("Service", evil), Message: evil}}
+	r.Edit = &model.Edit{Changes: []fields.Change{{Path: evil, To: `"` + evil + `"`}}}
 	return r
 }
 
@@ -106,9 +106,9 @@ func shared() fields.Object {
 	}}}
 }
 
-func variables() plan.Report {
+func variables() model.CacheReport {
 	const env = "spec.template.spec.containers[cache].env"
-	s := step(plan.ActionChange, "StatefulSet", "v", "differs",
+	s := step(model.ActionChange, "StatefulSet", "v", "differs",
 		fields.Change{Path: env + "[OURS].value", From: `"seen"`, To: `"wanted"`},
 		fields.Change{Path: env + "[OURS]", From: `{"name":"OURS","value":"seen"}`},
 		fields.Change{Path: env + "[SHARED].value", From: `"hunter2"`, To: `"wanted"`},
@@ -119,8 +119,8 @@ func variables() plan.Report {
 		fields.Change{Path: env + "[REF]", From: `{"name":"REF","valueFrom":{"secretKeyRef":{"key":"k","name":"s"}}}`},
 	)
 	s.Live = shared()
-	r := done("v", plan.Verdict{State: plan.Settled}, []plan.Step{s}, plan.Configured)
-	r.Edit = &plan.Edit{Changes: []fields.Change{
+	r := done("v", model.Verdict{State: model.Settled}, []model.Step{s}, model.Configured)
+	r.Edit = &model.Edit{Changes: []fields.Change{
 		{Path: `metadata.annotations["kubectl.kubernetes.io/last-applied-configuration"]`, From: `"hunter2"`, To: `"hunter2, too"`},
 		{Path: "spec.podTemplate.spec.containers", From: `[{"name":"cache","env":[{"name":"P","value":"hunter2"},{"name":"Q","value":"hunter2, too"}]}]`,
 			To: `[{"name":"cache","env":[{"name":"P","value":"hunter2"},{"name":"Q","value":"wanted"}]}]`},
@@ -134,7 +134,7 @@ func variables() plan.Report {
 func TestPreviews(t *testing.T) {
 	everything := fleet(9, bumped(), onPaper(), adopted(), kept(), stalled(), refused(), released())
 	everything.Interrupted, everything.Incomplete = true, "cannot reach <https://s>\n: no @answer"
-	for name, f := range map[string]Fleet{
+	for name, f := range map[string]model.Fleet{
 		"diff": everything, "diff-nothing": fleet(5), "diff-injected": fleet(1, injected()),
 		"diff-variables": fleet(1, variables()), "diff-hostile": fleet(1, hostile()),
 	} {
@@ -173,16 +173,16 @@ func TestMarkdownOfAPass(t *testing.T) {
 }
 
 func TestPreviewSummary(t *testing.T) {
-	finalizer := done("x", plan.Verdict{}, []plan.Step{step(plan.ActionChange, "ClusteredCache", "x", "finalizer")}, plan.Configured)
-	status := done("x", plan.Verdict{State: plan.Progressing}, nil)
+	finalizer := done("x", model.Verdict{}, []model.Step{step(model.ActionChange, "ClusteredCache", "x", "finalizer")}, model.Configured)
+	status := done("x", model.Verdict{State: model.Progressing}, nil)
 	status.StatusWritten = true
-	relabelled := done("x", plan.Verdict{}, nil)
-	relabelled.Edit = &plan.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
-	same := done("x", plan.Verdict{}, nil)
-	same.Edit = &plan.Edit{}
+	relabelled := done("x", model.Verdict{}, nil)
+	relabelled.Edit = &model.Edit{Changes: []fields.Change{{Path: "metadata.labels.a", To: `"b"`}}}
+	same := done("x", model.Verdict{}, nil)
+	same.Edit = &model.Edit{}
 	tests := []struct {
 		name    string
-		report  plan.Report
+		report  model.CacheReport
 		plan    string
 		changes bool
 	}{

@@ -11,7 +11,7 @@ import (
 
 	"example.com/clusteredcache/reconcile/fields"
 	"example.com/clusteredcache/reconcile/internal/golden"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 var (
@@ -20,85 +20,87 @@ var (
 	argo     = fields.Manager{Name: "argocd-controller", Operation: "Apply"}
 )
 
-func ref(kind, name string) plan.Ref { return plan.Ref{Kind: kind, Namespace: "shop", Name: name} }
+func ref(kind, name string) model.Ref {
+	return model.Ref{Kind: model.Kind(kind), Namespace: "shop", Name: name}
+}
 
-func step(action plan.Action, kind, name, reason string, changes ...fields.Change) plan.Step {
-	return plan.Step{Action: action, Target: ref(kind, name), Reason: reason, Changes: changes}
+func step(action model.Action, kind, name, reason string, changes ...fields.Change) model.Step {
+	return model.Step{Action: action, Target: ref(kind, name), Reason: reason, Changes: changes}
 }
 
 // done is a report whose steps went as the results say; steps without a result
 // were not attempted.
-func done(name string, verdict plan.Verdict, steps []plan.Step, results ...plan.Result) plan.Report {
-	r := plan.Report{Namespace: "shop", Name: name, Plan: plan.Plan{Steps: steps}, Verdict: verdict}
+func done(name string, verdict model.Verdict, steps []model.Step, results ...model.Result) model.CacheReport {
+	r := model.CacheReport{Namespace: "shop", Name: name, Plan: model.Plan{Steps: steps}, Verdict: verdict}
 	for i, result := range results {
-		r.Outcomes = append(r.Outcomes, plan.Outcome{Step: steps[i], Result: result})
+		r.Outcomes = append(r.Outcomes, model.Outcome{Step: steps[i], Result: result})
 	}
 	return r
 }
 
-func fresh() plan.Report {
-	return done("a", plan.Verdict{State: plan.Progressing, Reason: "Progressing", Message: "0 of 3 nodes are ready"},
-		[]plan.Step{
-			step(plan.ActionChange, "ClusteredCache", "a", "finalizer missing"),
-			step(plan.ActionCreate, "StatefulSet", "a", "missing"),
-			step(plan.ActionCreate, "Service", "a", "missing"),
-		}, plan.Configured, plan.Created, plan.Created)
+func fresh() model.CacheReport {
+	return done("a", model.Verdict{State: model.Progressing, Reason: "Progressing", Message: "0 of 3 nodes are ready"},
+		[]model.Step{
+			step(model.ActionChange, "ClusteredCache", "a", "finalizer missing"),
+			step(model.ActionCreate, "StatefulSet", "a", "missing"),
+			step(model.ActionCreate, "Service", "a", "missing"),
+		}, model.Configured, model.Created, model.Created)
 }
 
-func changed() plan.Report {
-	s := step(plan.ActionChange, "StatefulSet", "b", "spec.replicas and 2 more differ",
+func changed() model.CacheReport {
+	s := step(model.ActionChange, "StatefulSet", "b", "spec.replicas and 2 more differ",
 		fields.Change{Path: "spec.replicas", From: "3", To: "5", By: []fields.Manager{kubectl, argo}},
 		fields.Change{Path: "spec.template.metadata.labels[a/b]", To: `"x"`},
 		fields.Change{Path: "spec.template.spec.containers[cache].args", From: `["-m","64"]`},
 		fields.Change{Path: "spec.template.spec.containers[cache].image", From: `"memcached:1"`, To: `"memcached:1"`, By: []fields.Manager{argo}},
 	)
 	s.Restarts = 3
-	r := done("b", plan.Verdict{State: plan.Progressing, Reason: "Progressing", Message: "1 of 3 nodes is updated"},
-		[]plan.Step{s}, plan.Configured)
+	r := done("b", model.Verdict{State: model.Progressing, Reason: "Progressing", Message: "1 of 3 nodes is updated"},
+		[]model.Step{s}, model.Configured)
 	r.StatusWritten = true
 	return r
 }
 
-func stalled() plan.Report {
-	r := done("c", plan.Verdict{State: plan.Stalled, Reason: "NameConflict", Message: "Service shop/c belongs to Deployment shop/web"}, nil)
-	r.Plan.Holds = []plan.Hold{
-		{Gate: "foreign", Target: ref("Service", "c"), Class: plan.Blocked, Reason: "NameConflict", Message: "Service shop/c belongs to Deployment shop/web: rename the cache"},
-		{Gate: "config", Target: ref("StatefulSet", "c"), Class: plan.Waiting, Reason: "ConfigMapNotFound", Message: "ConfigMap shop/conf does not exist"},
+func stalled() model.CacheReport {
+	r := done("c", model.Verdict{State: model.Stalled, Reason: "NameConflict", Message: "Service shop/c belongs to Deployment shop/web"}, nil)
+	r.Plan.Holds = []model.Hold{
+		{Gate: "foreign", Target: ref("Service", "c"), Class: model.Blocked, Reason: "NameConflict", Message: "Service shop/c belongs to Deployment shop/web: rename the cache"},
+		{Gate: "config", Target: ref("StatefulSet", "c"), Class: model.Waiting, Reason: "ConfigMapNotFound", Message: "ConfigMap shop/conf does not exist"},
 	}
 	return r
 }
 
-func refused() plan.Report {
-	r := done("d", plan.Verdict{State: plan.NotDone, Reason: "ApplyRejected", Message: "StatefulSet shop/d was refused"},
-		[]plan.Step{
-			step(plan.ActionCreate, "Service", "nodes-d", "missing"),
-			step(plan.ActionCreate, "StatefulSet", "d", "missing"),
-			step(plan.ActionDelete, "PodDisruptionBudget", "d", "size is 1"),
-		}, plan.Created, plan.Failed)
+func refused() model.CacheReport {
+	r := done("d", model.Verdict{State: model.NotDone, Reason: "ApplyRejected", Message: "StatefulSet shop/d was refused"},
+		[]model.Step{
+			step(model.ActionCreate, "Service", "nodes-d", "missing"),
+			step(model.ActionCreate, "StatefulSet", "d", "missing"),
+			step(model.ActionDelete, "PodDisruptionBudget", "d", "size is 1"),
+		}, model.Created, model.Failed)
 	r.Outcomes[1].Err = errors.New("admission webhook \"x\" denied the request:\n\x1b[31mno\x1b[0m " + strings.Repeat("blah ", 200))
 	return r
 }
 
-func released() plan.Report {
-	return done("e", plan.Verdict{State: plan.Settled, Message: "deleted"},
-		[]plan.Step{
-			step(plan.ActionDelete, "Service", "e", "the cache is being deleted"),
-			step(plan.ActionRelease, "ClusteredCache", "e", "nothing is left to do"),
-		}, plan.Deleted, plan.Released)
+func released() model.CacheReport {
+	return done("e", model.Verdict{State: model.Settled, Message: "deleted"},
+		[]model.Step{
+			step(model.ActionDelete, "Service", "e", "the cache is being deleted"),
+			step(model.ActionRelease, "ClusteredCache", "e", "nothing is left to do"),
+		}, model.Deleted, model.Released)
 }
 
-func warned() plan.Report {
-	r := done("f", plan.Verdict{State: plan.Settled, Reason: "Ready"},
-		[]plan.Step{step(plan.ActionChange, "StatefulSet", "f", "spec.replicas differs")}, plan.Unchanged)
+func warned() model.CacheReport {
+	r := done("f", model.Verdict{State: model.Settled, Reason: "Ready"},
+		[]model.Step{step(model.ActionChange, "StatefulSet", "f", "spec.replicas differs")}, model.Unchanged)
 	r.Outcomes[0].Warning = "the server took the apply and changed nothing: admission holds spec.replicas at 3"
 	return r
 }
 
-func secrets() plan.Report {
+func secrets() model.CacheReport {
 	const container = `{"env":[{"name":"PASSWORD","value":"hunter2"},{"name":"REF","valueFrom":{"secretKeyRef":{"key":"k"}}}],"name":"x"}`
 	by := []fields.Manager{kubectl}
-	return done("g", plan.Verdict{State: plan.Settled, Reason: "Ready"}, []plan.Step{
-		step(plan.ActionChange, "StatefulSet", "g", "differs",
+	return done("g", model.Verdict{State: model.Settled, Reason: "Ready"}, []model.Step{
+		step(model.ActionChange, "StatefulSet", "g", "differs",
 			fields.Change{Path: "metadata.annotations", From: `{"kubectl.kubernetes.io/last-applied-configuration":"hunter2","x":"y"}`, To: `{"x":"z"}`},
 			fields.Change{Path: "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]", From: `"hunter2"`},
 			fields.Change{Path: "spec.template.spec.containers", From: `[` + container + `]`, By: by},
@@ -108,21 +110,23 @@ func secrets() plan.Report {
 			fields.Change{Path: "spec.template.spec.containers[x].env[B].value", From: `"was ours"`, To: `"ours"`},
 			fields.Change{Path: "spec.template.spec.containers[x].env[C].value", From: `"hunter2"`, To: `"hunter2"`, By: by},
 		),
-	}, plan.Configured)
+	}, model.Configured)
 }
 
-func hostile() plan.Report {
-	r := done("h\x1b[2J", plan.Verdict{State: plan.Settled, Reason: "Ready\r", Message: "bell \a, C1 \u009b31m, turn \u202e, bad \xff, é 日本"}, []plan.Step{
-		step(plan.ActionChange, "StatefulSet", "h\nDone: 9 created", "a\tb",
+func hostile() model.CacheReport {
+	r := done("h\x1b[2J", model.Verdict{State: model.Settled, Reason: "Ready\r", Message: "bell \a, C1 \u009b31m, turn \u202e, bad \xff, é 日本"}, []model.Step{
+		step(model.ActionChange, "StatefulSet", "h\nDone: 9 created", "a\tb",
 			fields.Change{Path: "x\n", From: "1\n2", To: strings.Repeat("é", 300), By: []fields.Manager{{Name: "m\x1b]0;t\a", Operation: "Update"}}}),
-	}, plan.Configured)
-	r.Plan.Holds = []plan.Hold{{Reason: "R\n", Class: "blocked", Target: ref("Service", "h\x7f"), Message: "m\u2028n"}}
+	}, model.Configured)
+	r.Plan.Holds = []model.Hold{{Reason: "R\n", Class: "blocked", Target: ref("Service", "h\x7f"), Message: "m\u2028n"}}
 	return r
 }
 
-func fleet(total int, reports ...plan.Report) Fleet { return Fleet{Total: total, Caches: reports} }
+func fleet(total int, reports ...model.CacheReport) model.Fleet {
+	return model.Fleet{Total: total, Caches: reports}
+}
 
-func whole5() Fleet {
+func whole5() model.Fleet {
 	f := fleet(8, warned(), stalled(), changed(), refused(), released(), fresh())
 	f.Requests = map[string]int{"list clusteredcaches": 1, "apply statefulsets": 12}
 	return f
@@ -133,10 +137,10 @@ func TestText(t *testing.T) {
 	cut.TimedOut, cut.Interrupted = true, true
 	tests := []struct {
 		name  string
-		fleet Fleet
+		fleet model.Fleet
 		o     TextOptions
 	}{
-		{"empty", Fleet{}, TextOptions{}},
+		{"empty", model.Fleet{}, TextOptions{}},
 		{"settled", fleet(5), TextOptions{}},
 		{"everything", whole5(), TextOptions{}},
 		{"preview", whole5(), TextOptions{Preview: true}},
@@ -165,10 +169,10 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fleet Fleet
+		fleet model.Fleet
 		o     JSONOptions
 	}{
-		"empty":      {fleet: Fleet{}},
+		"empty":      {fleet: model.Fleet{}},
 		"everything": {fleet: whole5()},
 		"preview":    {fleet: fleet(1, refused()), o: JSONOptions{Preview: true}},
 		"secrets":    {fleet: fleet(1, secrets())},
@@ -196,11 +200,11 @@ func TestSummaryLines(t *testing.T) {
 	one.Outcomes[0].Step.Restarts = 1
 	tests := []struct {
 		name       string
-		fleet      Fleet
+		fleet      model.Fleet
 		plan, done string
 		writes     int
 	}{
-		{"empty", Fleet{}, "Plan: 0 create, 0 change, 0 delete; 0 held",
+		{"empty", model.Fleet{}, "Plan: 0 create, 0 change, 0 delete; 0 held",
 			"Done: 0 created, 0 changed, 0 deleted; 0 held, 0 failed; 0 caches: 0 settled, 0 progressing, 0 stalled, 0 failed", 0},
 		{"the finalizer is a write that is not counted", fleet(1, fresh()), "Plan: 2 create, 0 change, 0 delete; 0 held",
 			"Done: 2 created, 0 changed, 0 deleted; 0 held, 0 failed; 1 cache: 0 settled, 1 progressing, 0 stalled, 0 failed", 3},
@@ -250,7 +254,7 @@ type closed struct{}
 func (closed) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
 func TestWriteErrors(t *testing.T) {
-	if Text(closed{}, Fleet{}, TextOptions{}) == nil || JSON(closed{}, Fleet{}, JSONOptions{}) == nil {
+	if Text(closed{}, model.Fleet{}, TextOptions{}) == nil || JSON(closed{}, model.Fleet{}, JSONOptions{}) == nil {
 		t.Error("an error of the writer is lost")
 	}
 }

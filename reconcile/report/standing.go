@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Standing writes how the caches of f stand, a line each, and at last how many
 // are in which state. Verbose adds a line for each node that was observed, and
 // for what is withheld. The error is w's.
-func Standing(w io.Writer, f Fleet, o TextOptions) error {
+func Standing(w io.Writer, f model.Fleet, o TextOptions) error {
 	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{}}
 	for _, r := range sorted(f.Caches) {
 		t.standing(r)
@@ -26,7 +26,7 @@ func Standing(w io.Writer, f Fleet, o TextOptions) error {
 	return t.Flush()
 }
 
-func (t *text) standing(r plan.Report) {
+func (t *text) standing(r model.CacheReport) {
 	line := OneLine(r.Namespace+"/"+r.Name) + ": "
 	if s := r.Standing; s != nil {
 		line += fmt.Sprintf("%d/%d ready, %s, ", s.Ready, s.Size, versions(s))
@@ -50,7 +50,7 @@ func (t *text) standing(r plan.Report) {
 }
 
 // versions are what runs and, if it is another, what is wanted.
-func versions(s *plan.Standing) string {
+func versions(s *model.Standing) string {
 	switch s.Runs {
 	case s.Wants:
 		return OneLine(s.Runs)
@@ -60,7 +60,7 @@ func versions(s *plan.Standing) string {
 	return OneLine(s.Runs) + " -> " + OneLine(s.Wants)
 }
 
-func nodeLine(n plan.Node) string {
+func nodeLine(n model.Node) string {
 	line := OneLine(n.Name) + ": " + OneLine(n.State)
 	if n.Version != "" {
 		line += ", " + OneLine(n.Version)

@@ -1,31 +1,28 @@
 package report
 
-import (
-	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
-)
+import "example.com/clusteredcache/reconcile/model"
 
 // expected is what the server answers to a step that goes well.
-var expected = map[plan.Action]plan.Result{
-	plan.ActionCreate:  plan.Created,
-	plan.ActionChange:  plan.Configured,
-	plan.ActionDelete:  plan.Deleted,
-	plan.ActionReplace: plan.Replaced,
-	plan.ActionClaim:   plan.Configured,
-	plan.ActionRelease: plan.Released,
+var expected = map[model.Action]model.Result{
+	model.ActionCreate:  model.Created,
+	model.ActionChange:  model.Configured,
+	model.ActionDelete:  model.Deleted,
+	model.ActionReplace: model.Replaced,
+	model.ActionClaim:   model.Configured,
+	model.ActionRelease: model.Released,
 }
 
 // notAttempted is the result of a step that the pass did not come to.
-const notAttempted plan.Result = ""
+const notAttempted model.Result = ""
 
 // outcomes are all steps of a report with what became of them: those that were
 // attempted, then those of the plan that were not.
-func outcomes(r plan.Report) []plan.Outcome {
+func outcomes(r model.CacheReport) []model.Outcome {
 	type key struct {
-		action plan.Action
-		target plan.Ref
+		action model.Action
+		target model.Ref
 	}
-	all := append([]plan.Outcome(nil), r.Outcomes...)
+	all := append([]model.Outcome(nil), r.Outcomes...)
 	attempted := map[key]bool{}
 	for _, o := range r.Outcomes {
 		attempted[key{o.Step.Action, o.Step.Target}] = true
@@ -34,9 +31,9 @@ func outcomes(r plan.Report) []plan.Outcome {
 		if attempted[key{step.Action, step.Target}] {
 			continue
 		}
-		o := plan.Outcome{Step: step, Result: notAttempted}
+		o := model.Outcome{Step: step, Result: notAttempted}
 		if step.After != "" {
-			o.Result, o.Estimate = plan.Estimated, "when "+step.After
+			o.Result, o.Estimate = model.Estimated, "when "+step.After
 		}
 		all = append(all, o)
 	}
@@ -44,12 +41,12 @@ func outcomes(r plan.Report) []plan.Outcome {
 }
 
 // writes tells the outcomes that write something, or would.
-func writes(o plan.Outcome) bool {
-	return o.Result != plan.Failed && o.Result != plan.Unchanged
+func writes(o model.Outcome) bool {
+	return o.Result != model.Failed && o.Result != model.Unchanged
 }
 
 // effects are those of the steps that have one.
-func effects(r plan.Report) []string {
+func effects(r model.CacheReport) []string {
 	var all []string
 	for _, o := range outcomes(r) {
 		if writes(o) {
@@ -60,10 +57,10 @@ func effects(r plan.Report) []string {
 }
 
 // edited tells whether a manifest changes the cache itself.
-func edited(r plan.Report) bool {
+func edited(r model.CacheReport) bool {
 	return r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
 }
 
-func cacheOf(r plan.Report) plan.Ref {
-	return plan.Ref{Kind: v1.Kind, Namespace: r.Namespace, Name: r.Name}
+func cacheOf(r model.CacheReport) model.Ref {
+	return model.Ref{Kind: model.KindCache, Namespace: r.Namespace, Name: r.Name}
 }

@@ -3,8 +3,7 @@ package report
 import (
 	"fmt"
 
-	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Steps counts steps on children, and releases of caches.
@@ -40,7 +39,7 @@ type Summary struct {
 }
 
 // Summarize counts.
-func Summarize(f Fleet) Summary {
+func Summarize(f model.Fleet) Summary {
 	s := Summary{Caches: Caches{Total: f.Total}, Unlisted: len(f.Unlisted)}
 	for _, r := range f.Caches {
 		s.addReport(r)
@@ -50,14 +49,14 @@ func Summarize(f Fleet) Summary {
 	return s
 }
 
-func (s *Summary) addReport(r plan.Report) {
+func (s *Summary) addReport(r model.CacheReport) {
 	s.Held += len(r.Plan.Holds)
 	switch r.Verdict.State {
-	case plan.Progressing:
+	case model.Progressing:
 		s.Caches.Progressing++
-	case plan.Stalled:
+	case model.Stalled:
 		s.Caches.Stalled++
-	case plan.NotDone:
+	case model.NotDone:
 		s.Caches.Failed++
 	}
 	if edited(r) {
@@ -68,15 +67,15 @@ func (s *Summary) addReport(r plan.Report) {
 	}
 }
 
-func (s *Summary) addOutcome(o plan.Outcome) {
+func (s *Summary) addOutcome(o model.Outcome) {
 	if writes(o) {
 		s.Writes++
 	}
 	switch o.Result {
-	case plan.Failed:
+	case model.Failed:
 		s.Failed++
-	case plan.Unchanged:
-	case plan.Estimated:
+	case model.Unchanged:
+	case model.Estimated:
 		if s.Left.add(o.Step, expected[o.Step.Action]) {
 			s.Estimated++
 		}
@@ -92,23 +91,23 @@ func (s *Summary) addOutcome(o plan.Outcome) {
 func (s Summary) Changes() bool { return s.Writes+s.Edited > 0 }
 
 // add counts a step, and tells whether it is one that is counted.
-func (s *Steps) add(step plan.Step, result plan.Result) bool {
+func (s *Steps) add(step model.Step, result model.Result) bool {
 	switch {
-	case result == plan.Released:
+	case result == model.Released:
 		s.Released++
-	case step.Target.Kind == v1.Kind:
+	case step.Target.Kind == model.KindCache:
 		// The finalizer: ours to keep in order, nothing that a person reading
 		// a plan has to weigh.
 		return false
-	case step.Action == plan.ActionClaim:
+	case step.Action == model.ActionClaim:
 		// The change of the same object that follows is counted.
 		return false
-	case result == plan.Created:
+	case result == model.Created:
 		s.Created++
-	case result == plan.Configured, result == plan.Replaced:
+	case result == model.Configured, result == model.Replaced:
 		s.Changed++
 		s.Restarts += int(step.Restarts)
-	case result == plan.Deleted:
+	case result == model.Deleted:
 		s.Deleted++
 	}
 	return true

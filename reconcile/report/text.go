@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // TextOptions of Text.
@@ -25,7 +25,7 @@ type TextOptions struct {
 // Text writes f for people: a headline for each cache, a line for each step
 // and hold, and at last the stable line of the package documentation. The
 // error is w's.
-func Text(w io.Writer, f Fleet, o TextOptions) error {
+func Text(w io.Writer, f model.Fleet, o TextOptions) error {
 	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{preview: o.Preview, bodies: o.Verbose}}
 	for _, r := range sorted(f.Caches) {
 		t.cache(r)
@@ -44,7 +44,7 @@ func Text(w io.Writer, f Fleet, o TextOptions) error {
 }
 
 // notices say why a report is not of a whole run.
-func notices(f Fleet) []string {
+func notices(f model.Fleet) []string {
 	var sentences []string
 	if f.TimedOut {
 		sentences = append(sentences, "Timed out: --timeout ended before everything settled.")
@@ -62,7 +62,7 @@ func notices(f Fleet) []string {
 }
 
 // summaryLine is the stable line of the package documentation.
-func summaryLine(f Fleet, preview bool) string {
+func summaryLine(f model.Fleet, preview bool) string {
 	if preview {
 		return Summarize(f).Plan()
 	}
@@ -70,8 +70,8 @@ func summaryLine(f Fleet, preview bool) string {
 }
 
 // sorted returns the reports by namespace and name.
-func sorted(reports []plan.Report) []plan.Report {
-	return slices.SortedStableFunc(slices.Values(reports), func(a, b plan.Report) int {
+func sorted(reports []model.CacheReport) []model.CacheReport {
+	return slices.SortedStableFunc(slices.Values(reports), func(a, b model.CacheReport) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 }
@@ -95,15 +95,15 @@ const (
 )
 
 var (
-	stateColors = map[plan.State]color{
-		plan.Settled:     green,
-		plan.Progressing: yellow,
-		plan.Stalled:     red,
-		plan.NotDone:     red,
+	stateColors = map[model.State]color{
+		model.Settled:     green,
+		model.Progressing: yellow,
+		model.Stalled:     red,
+		model.NotDone:     red,
 	}
 	markColors  = map[string]color{"+": green, "~": yellow, "-": red, "=": yellow}
 	noteColors  = map[string]color{"error": red, "warning": yellow, "note": yellow}
-	classColors = map[plan.Class]color{plan.Waiting: yellow, plan.Blocked: red}
+	classColors = map[model.Class]color{model.Waiting: yellow, model.Blocked: red}
 )
 
 func (t *text) paint(c color, s string) string {
@@ -117,7 +117,7 @@ func (t *text) line(c color, s string) {
 	_, _ = t.WriteString(t.paint(c, s) + "\n")
 }
 
-func (t *text) cache(r plan.Report) {
+func (t *text) cache(r model.CacheReport) {
 	headline := OneLine(r.Namespace+"/"+r.Name) + ": " + t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))
 	if message := verdictMessage(r); message != "" {
 		headline += ": " + shortLine(message, sentenceLimit)
@@ -138,10 +138,10 @@ func (t *text) cache(r plan.Report) {
 }
 
 // unsettled lists whom waiting was in vain for, and why.
-func (t *text) unsettled(f Fleet) {
+func (t *text) unsettled(f model.Fleet) {
 	began := false
 	for _, r := range sorted(f.Caches) {
-		if r.Verdict.State == plan.Settled {
+		if r.Verdict.State == model.Settled {
 			continue
 		}
 		if !began {

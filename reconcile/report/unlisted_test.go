@@ -4,12 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Namespaces that may not be listed are told in every form that people read, in
 // order, and the last line counts them.
 func TestUnlisted(t *testing.T) {
-	f := Fleet{Total: 1, Unlisted: map[string]error{"shop": errors.New("no Role"), "catalog": errors.New("no Role either")}}
+	f := model.Fleet{Total: 1, Unlisted: map[string]error{"shop": errors.New("no Role"), "catalog": errors.New("no Role either")}}
 	var text, markdown, machine strings.Builder
 	for _, err := range []error{
 		Text(&text, f, TextOptions{}), Markdown(&markdown, f, MarkdownOptions{Preview: true}), JSON(&machine, f, JSONOptions{}),

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/clusteredcache/reconcile/fields"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // The most characters that one sentence (of a cluster: a webhook may answer
@@ -50,7 +50,7 @@ type note struct {
 }
 
 // items are what a report says of the cache and its children, the edit first.
-func (v view) items(r plan.Report) []item {
+func (v view) items(r model.CacheReport) []item {
 	var items []item
 	if edited(r) {
 		items = append(items, v.edit(r))
@@ -63,7 +63,7 @@ func (v view) items(r plan.Report) []item {
 
 // edit shows what a manifest changes. Our manager owns nothing of a spec: the
 // mask is that of an object of which nothing is ours.
-func (v view) edit(r plan.Report) item {
+func (v view) edit(r model.CacheReport) item {
 	i := item{mark: "~", name: OneLine(cacheOf(r).String())}
 	if r.Edit.New {
 		i.mark = "+"
@@ -78,15 +78,15 @@ func (v view) edit(r plan.Report) item {
 	return i
 }
 
-var marks = map[plan.Action]string{
-	plan.ActionCreate: "+", plan.ActionChange: "~", plan.ActionReplace: "~", plan.ActionClaim: "~",
-	plan.ActionDelete: "-", plan.ActionRelease: "-",
+var marks = map[model.Action]string{
+	model.ActionCreate: "+", model.ActionChange: "~", model.ActionReplace: "~", model.ActionClaim: "~",
+	model.ActionDelete: "-", model.ActionRelease: "-",
 }
 
-func (v view) outcome(o plan.Outcome) item {
+func (v view) outcome(o model.Outcome) item {
 	s := o.Step
 	i := item{mark: cmp.Or(marks[s.Action], "~"), name: OneLine(s.Target.String())}
-	if o.Result == plan.Unchanged {
+	if o.Result == model.Unchanged {
 		i.mark = "="
 	}
 	i.text = i.name
@@ -99,13 +99,13 @@ func (v view) outcome(o plan.Outcome) item {
 	if s.Reason != "" {
 		i.text += ": " + shortLine(s.Reason, sentenceLimit)
 	}
-	if o.Result == plan.Estimated {
+	if o.Result == model.Estimated {
 		i.text += estimated(o.Estimate)
 	}
 	switch {
-	case o.Result == plan.Unchanged:
+	case o.Result == model.Unchanged:
 		// The server's answer is that nothing changes.
-	case v.preview && v.bodies && s.Action == plan.ActionCreate && s.Intent != nil:
+	case v.preview && v.bodies && s.Action == model.ActionCreate && s.Intent != nil:
 		i.lines = bodyLines(s.Intent)
 	default:
 		m := &mask{live: s.Live}
@@ -131,15 +131,15 @@ func estimated(reason string) string {
 
 // word is what became of a step. In a preview the mark says it all, unless the
 // step would not go as planned.
-func (v view) word(o plan.Outcome) string {
+func (v view) word(o model.Outcome) string {
 	switch {
 	case !v.preview && o.Result == notAttempted:
 		return "not attempted"
 	case !v.preview:
 		return string(o.Result)
-	case o.Step.Action == plan.ActionRelease && writes(o):
+	case o.Step.Action == model.ActionRelease && writes(o):
 		return "release"
-	case o.Result == notAttempted, o.Result == plan.Estimated, o.Result == expected[o.Step.Action]:
+	case o.Result == notAttempted, o.Result == model.Estimated, o.Result == expected[o.Step.Action]:
 		return ""
 	}
 	return string(o.Result)
@@ -202,9 +202,9 @@ func bodyLines(intent runtime.ApplyConfiguration) []line {
 }
 
 // state is the state of a cache in words; in a preview that which follows.
-func (v view) state(verdict plan.Verdict) string {
+func (v view) state(verdict model.Verdict) string {
 	state := string(verdict.State)
-	if v.preview && verdict.State != plan.NotDone {
+	if v.preview && verdict.State != model.NotDone {
 		state = "then " + state
 	}
 	if verdict.Reason != "" {
@@ -215,7 +215,7 @@ func (v view) state(verdict plan.Verdict) string {
 
 // verdictMessage is the sentence that goes with a cache's state, unless a hold
 // or an error below says the same.
-func verdictMessage(r plan.Report) string {
+func verdictMessage(r model.CacheReport) string {
 	message := r.Verdict.Message
 	for _, h := range r.Plan.Holds {
 		if h.Message != "" && strings.Contains(message, h.Message) {
@@ -231,7 +231,7 @@ func verdictMessage(r plan.Report) string {
 }
 
 // holdText says what is withheld.
-func holdText(h plan.Hold) string {
+func holdText(h model.Hold) string {
 	message := h.Message
 	if target := h.Target.String(); !strings.Contains(message, target) {
 		message = target + ": " + message
@@ -240,7 +240,7 @@ func holdText(h plan.Hold) string {
 }
 
 // effectsOf says what the steps mean; only before they are taken.
-func (v view) effectsOf(r plan.Report) []string {
+func (v view) effectsOf(r model.CacheReport) []string {
 	if !v.preview {
 		return nil
 	}

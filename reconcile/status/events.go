@@ -9,7 +9,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/health"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 )
 
 // Reasons of Events that are of a step, not of a transition.
@@ -26,7 +26,7 @@ const maxNote = 1024
 // Events are what there is to tell of a pass over one cache to whoever looks at
 // the cache later: a new reason of its status, and steps that a person may
 // wonder about. A cache that stays as it is has none.
-func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan.Event {
+func Events(in model.Input, outcomes []model.Outcome, verdict model.Verdict) []model.Event {
 	events := stepEvents(outcomes)
 	if unimportant[verdict.Reason] {
 		return events
@@ -39,7 +39,7 @@ func Events(in plan.Input, outcomes []plan.Outcome, verdict plan.Verdict) []plan
 	if stuck(verdict) || troubles[verdict.Reason] {
 		kind = corev1.EventTypeWarning
 	}
-	return append(events, plan.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict)})
+	return append(events, model.Event{Type: kind, Reason: verdict.Reason, Action: "Reconcile", Note: trim(verdict)})
 }
 
 // unimportant are reasons that last for a moment: what comes of them is told.
@@ -52,21 +52,21 @@ var troubles = map[string]bool{
 	v1.ReasonPodNotCreated: true, v1.ReasonConfigMapNotFound: true, v1.ReasonApplyFailed: true,
 }
 
-func stepEvents(outcomes []plan.Outcome) []plan.Event {
-	var events []plan.Event
+func stepEvents(outcomes []model.Outcome) []model.Event {
+	var events []model.Event
 	for _, o := range outcomes {
 		s := o.Step
 		told := func(kind, reason, note string) {
-			events = append(events, plan.Event{Type: kind, Reason: reason, Action: strings.ToUpper(string(s.Action[:1])) + string(s.Action[1:]), Note: health.Cut(note, maxNote)})
+			events = append(events, model.Event{Type: kind, Reason: reason, Action: strings.ToUpper(string(s.Action[:1])) + string(s.Action[1:]), Note: health.Cut(note, maxNote)})
 		}
 		switch {
-		case o.Result == plan.Configured && s.Downgrade != "":
+		case o.Result == model.Configured && s.Downgrade != "":
 			told(corev1.EventTypeWarning, eventDowngrade, s.Downgrade)
-		case o.Result == plan.Configured && s.Target.Kind == "PersistentVolumeClaim" && len(s.Changes) > 0:
+		case o.Result == model.Configured && s.Target.Kind == model.KindClaim && len(s.Changes) > 0:
 			told(corev1.EventTypeNormal, eventGrowing, fmt.Sprintf("claim %s grows from %s to %s", s.Target.Name, strings.Trim(s.Changes[0].From, `"`), strings.Trim(s.Changes[0].To, `"`)))
-		case o.Result == plan.Deleted && s.Target.Kind == "Pod":
+		case o.Result == model.Deleted && s.Target.Kind == model.KindPod:
 			told(corev1.EventTypeWarning, eventNodeDeleted, fmt.Sprintf("node %s deleted: %s", s.Target.Name, s.Reason))
-		case o.Result == plan.Replaced:
+		case o.Result == model.Replaced:
 			told(corev1.EventTypeNormal, eventReplaced, fmt.Sprintf("%s replaced: %s", s.Target, s.Reason))
 		}
 	}

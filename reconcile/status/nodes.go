@@ -10,7 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/health"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -21,23 +21,23 @@ type trouble struct {
 }
 
 // rollout is how a cache stands whose nodes are all that is left to wait for.
-func rollout(in plan.Input, sts *appsv1.StatefulSet, n numbers) plan.Verdict {
+func rollout(in model.Input, sts *appsv1.StatefulSet, n numbers) model.Verdict {
 	if n.held != "" {
-		return plan.Verdict{State: plan.Settled, Reason: v1.ReasonRolloutHeld, Message: n.sentence()}
+		return model.Verdict{State: model.Settled, Reason: v1.ReasonRolloutHeld, Message: n.sentence()}
 	}
-	v := plan.Verdict{State: plan.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
+	v := model.Verdict{State: model.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
 	troubles := troublesOf(in, sts)
 	for _, t := range troubles {
 		v.Message += fmt.Sprintf("; %s: %s: %s", names(t.nodes), t.cause.Reason, t.cause.Message)
 		if t.cause.Final {
-			v.State = plan.Stalled
+			v.State = model.Stalled
 		}
 	}
 	if len(troubles) > 0 {
 		v.Reason = troubles[0].cause.Reason
 	}
 	if health.Overdue(in.Nodes, sts, in.Cache.Spec.ProgressDeadline(), in.Now) {
-		v.State, v.Reason = plan.Stalled, v1.ReasonProgressDeadlineExceeded
+		v.State, v.Reason = model.Stalled, v1.ReasonProgressDeadlineExceeded
 		v.Message = fmt.Sprintf("no progress for more than %d s (spec.rollout.progressDeadlineSeconds): %s",
 			int(in.Cache.Spec.ProgressDeadline().Seconds()), v.Message)
 	}
@@ -47,7 +47,7 @@ func rollout(in plan.Input, sts *appsv1.StatefulSet, n numbers) plan.Verdict {
 // troublesOf are the causes that nodes of the newest revision are not ready,
 // then those of older ones, each once, by the first node that has it. A cause
 // of an older revision is not final: the node is replaced.
-func troublesOf(in plan.Input, sts *appsv1.StatefulSet) []trouble {
+func troublesOf(in model.Input, sts *appsv1.StatefulSet) []trouble {
 	if in.Nodes == nil {
 		return nil
 	}
@@ -116,10 +116,10 @@ func leaving(nodes *health.Nodes) int32 {
 
 // Standing is how a cache stands in numbers, and node by node if those were
 // observed.
-func Standing(in plan.Input) plan.Standing {
+func Standing(in model.Input) model.Standing {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	n := count(in, sts)
-	s := plan.Standing{Ready: n.ready, Size: n.size, Runs: currentVersion(in, sts, n), Wants: in.Cache.Spec.Version}
+	s := model.Standing{Ready: n.ready, Size: n.size, Runs: currentVersion(in, sts, n), Wants: in.Cache.Spec.Version}
 	if in.Nodes == nil || sts == nil {
 		return s
 	}
@@ -138,7 +138,7 @@ func Standing(in plan.Input) plan.Standing {
 }
 
 // running are the versions of the nodes that are ready, the first node's first.
-func running(nodes []plan.Node) string {
+func running(nodes []model.Node) string {
 	var versions []string
 	for _, n := range nodes {
 		if n.State == v1.ReasonReady && !slices.Contains(versions, n.Version) {
@@ -148,11 +148,11 @@ func running(nodes []plan.Node) string {
 	return strings.Join(versions, ", ")
 }
 
-func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) plan.Node {
+func node(in model.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) model.Node {
 	if pod == nil {
-		return plan.Node{Name: name, State: "Missing", Message: health.Plain(in.Nodes.Refusals[name].Sentence)}
+		return model.Node{Name: name, State: "Missing", Message: health.Plain(in.Nodes.Refusals[name].Sentence)}
 	}
-	n := plan.Node{Name: name, Version: versionOf(pod.Spec), Newest: health.IsNewest(pod, sts), State: "Starting"}
+	n := model.Node{Name: name, Version: versionOf(pod.Spec), Newest: health.IsNewest(pod, sts), State: "Starting"}
 	cause, found := health.CauseOf(pod, in.Now)
 	switch {
 	case health.Terminating(pod):
@@ -166,7 +166,7 @@ func node(in plan.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod) 
 }
 
 // volume is the size of a claim's volume, as far as the storage system tells.
-func volume(in plan.Input, name string) string {
+func volume(in model.Input, name string) string {
 	if in.Volumes == nil || in.Cache.Spec.Storage == nil {
 		return ""
 	}

@@ -22,7 +22,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	cachev1ac "example.com/clusteredcache/api/v1/applyconfiguration/api/v1"
 	"example.com/clusteredcache/reconcile/health"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/resources"
 )
 
@@ -33,7 +33,7 @@ const maxMessage = 1024
 // For returns the status to write and the cache's state. The status is nil
 // when there is nothing to write it to: the cache is being deleted, and neither
 // we nor others keep it.
-func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, plan.Verdict) {
+func For(in model.Input, p model.Plan, outcomes []model.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, model.Verdict) {
 	sts := statefulSetAfter(in, outcomes)
 	n := count(in, sts)
 	verdict := judge(in, p, outcomes, sts)
@@ -58,11 +58,11 @@ func For(in plan.Input, p plan.Plan, outcomes []plan.Outcome) (*cachev1ac.Cluste
 
 // statefulSetAfter is the cache's own StatefulSet as the API server last returned
 // it: in the observation, or in answer to a step; nil: none.
-func statefulSetAfter(in plan.Input, outcomes []plan.Outcome) *appsv1.StatefulSet {
+func statefulSetAfter(in model.Input, outcomes []model.Outcome) *appsv1.StatefulSet {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	for _, o := range outcomes {
-		if s, ok := o.Object.(*appsv1.StatefulSet); ok && s != nil && o.Result != plan.Failed {
-			if o.Result == plan.Replaced && sts != nil {
+		if s, ok := o.Object.(*appsv1.StatefulSet); ok && s != nil && o.Result != model.Failed {
+			if o.Result == model.Replaced && sts != nil {
 				s = around(s, sts)
 			}
 			sts = s
@@ -95,7 +95,7 @@ type numbers struct {
 	held string
 }
 
-func count(in plan.Input, sts *appsv1.StatefulSet) numbers {
+func count(in model.Input, sts *appsv1.StatefulSet) numbers {
 	n := numbers{size: in.Cache.Spec.Size}
 	if sts == nil {
 		return n
@@ -136,26 +136,26 @@ func (n numbers) sentence() string {
 
 // judge picks the most important thing to say of the cache: a failure, what
 // blocks, what is waited for, what is under way.
-func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, sts *appsv1.StatefulSet) plan.Verdict {
+func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.StatefulSet) model.Verdict {
 	n := count(in, sts)
 	if failed := failures(outcomes); len(failed) > 0 {
 		if apierrors.HasStatusCause(failed[0].Err, corev1.NamespaceTerminatingCause) {
-			return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNamespaceTerminating,
+			return model.Verdict{State: model.Progressing, Reason: v1.ReasonNamespaceTerminating,
 				Message: fmt.Sprintf("namespace %s is being deleted, and nothing can be created in it; the cache goes with it", in.Cache.Namespace)}
 		}
 		reason := v1.ReasonApplyFailed
 		if failed[0].Rejected {
 			reason = v1.ReasonApplyRejected
 		}
-		return plan.Verdict{State: plan.NotDone, Reason: reason, Message: failureMessage(failed)}
+		return model.Verdict{State: model.NotDone, Reason: reason, Message: failureMessage(failed)}
 	}
-	for _, class := range []plan.Class{plan.Blocked, plan.Waiting} {
+	for _, class := range []model.Class{model.Blocked, model.Waiting} {
 		if held := holdsOf(p, class); len(held) > 0 {
 			message := holdMessage(held)
 			if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
 				message += "; " + rollout(in, sts, n).Message // what is not held goes on
 			}
-			return plan.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
+			return model.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
 		}
 	}
 	switch {
@@ -164,21 +164,21 @@ func judge(in plan.Input, p plan.Plan, outcomes []plan.Outcome, sts *appsv1.Stat
 		if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
 			message += "; " + rollout(in, sts, n).Message
 		}
-		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonPending, Message: message}
+		return model.Verdict{State: model.Progressing, Reason: v1.ReasonPending, Message: message}
 	case in.Cache.DeletionTimestamp != nil:
 		return released(in, p)
 	case n.exists && !n.observed:
-		return plan.Verdict{State: plan.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
+		return model.Verdict{State: model.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
 	case !n.rolledOut():
 		return rollout(in, sts, n)
 	}
-	return plan.Verdict{State: plan.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
+	return model.Verdict{State: model.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
 }
 
 // released is the verdict on a cache that is being deleted and not kept by us.
 // It says what the deletion went on without.
-func released(in plan.Input, p plan.Plan) plan.Verdict {
-	v := plan.Verdict{State: plan.Settled, Reason: v1.ReasonReleased, Message: "being deleted"}
+func released(in model.Input, p model.Plan) model.Verdict {
+	v := model.Verdict{State: model.Settled, Reason: v1.ReasonReleased, Message: "being deleted"}
 	if len(p.Steps) > 0 {
 		v.Message = p.Steps[len(p.Steps)-1].Reason
 	}
@@ -200,7 +200,7 @@ func outlives(cache *v1.ClusteredCache) bool {
 
 // pending says what a pass decided on and has not done: the first step, and how
 // many come after it.
-func pending(left []plan.Step) string {
+func pending(left []model.Step) string {
 	first := fmt.Sprintf("%s %s %s", left[0].Action, left[0].Target.Kind, left[0].Target.Name)
 	if left[0].Reason != "" {
 		first += " (" + left[0].Reason + ")"
@@ -211,27 +211,27 @@ func pending(left []plan.Step) string {
 	return "1 change is not applied yet: " + first
 }
 
-func stateOf(h plan.Hold) plan.State {
+func stateOf(h model.Hold) model.State {
 	switch {
-	case h.Class == plan.Blocked:
-		return plan.Stalled
+	case h.Class == model.Blocked:
+		return model.Stalled
 	case h.Reason == v1.ReasonSuspended:
-		return plan.Settled // asked for, and nothing is under way
+		return model.Settled // asked for, and nothing is under way
 	}
-	return plan.Progressing
+	return model.Progressing
 }
 
-func failures(outcomes []plan.Outcome) []plan.Outcome {
-	var failed []plan.Outcome
+func failures(outcomes []model.Outcome) []model.Outcome {
+	var failed []model.Outcome
 	for _, o := range outcomes {
-		if o.Result == plan.Failed {
+		if o.Result == model.Failed {
 			failed = append(failed, o)
 		}
 	}
 	return failed
 }
 
-func failureMessage(failed []plan.Outcome) string {
+func failureMessage(failed []model.Outcome) string {
 	sentences := make([]string, 0, len(failed))
 	for _, o := range failed {
 		sentences = append(sentences, fmt.Sprintf("%s %s: %v", o.Step.Action, o.Step.Target, o.Err))
@@ -239,8 +239,8 @@ func failureMessage(failed []plan.Outcome) string {
 	return strings.Join(sentences, "; ")
 }
 
-func holdsOf(p plan.Plan, class plan.Class) []plan.Hold {
-	var held []plan.Hold
+func holdsOf(p model.Plan, class model.Class) []model.Hold {
+	var held []model.Hold
 	for _, h := range p.Holds {
 		if h.Class == class {
 			held = append(held, h)
@@ -249,7 +249,7 @@ func holdsOf(p plan.Plan, class plan.Class) []plan.Hold {
 	return held
 }
 
-func holdMessage(held []plan.Hold) string {
+func holdMessage(held []model.Hold) string {
 	sentences := make([]string, 0, len(held))
 	for _, h := range held {
 		sentences = append(sentences, h.Message)
@@ -259,7 +259,7 @@ func holdMessage(held []plan.Hold) string {
 
 // currentVersion is what runs: it moves to the template's version when every
 // node does, and stays what it was until then.
-func currentVersion(in plan.Input, sts *appsv1.StatefulSet, n numbers) string {
+func currentVersion(in model.Input, sts *appsv1.StatefulSet, n numbers) string {
 	if n.rolledOut() {
 		if version := versionOf(sts.Spec.Template.Spec); version != "" {
 			return version
@@ -278,7 +278,7 @@ func versionOf(pod corev1.PodSpec) string {
 }
 
 // conditions are always the same three, each once.
-func conditions(in plan.Input, n numbers, verdict plan.Verdict) []*acmetav1.ConditionApplyConfiguration {
+func conditions(in model.Input, n numbers, verdict model.Verdict) []*acmetav1.ConditionApplyConfiguration {
 	return []*acmetav1.ConditionApplyConfiguration{
 		condition(in, v1.ConditionAvailable, available(n), verdict),
 		condition(in, v1.ConditionReconciling, truth(underWay(verdict)), verdict),
@@ -298,12 +298,12 @@ func available(n numbers) metav1.ConditionStatus {
 	return metav1.ConditionTrue
 }
 
-func underWay(v plan.Verdict) bool {
-	return v.State == plan.Progressing || v.State == plan.NotDone && v.Reason == v1.ReasonApplyFailed
+func underWay(v model.Verdict) bool {
+	return v.State == model.Progressing || v.State == model.NotDone && v.Reason == v1.ReasonApplyFailed
 }
 
-func stuck(v plan.Verdict) bool {
-	return v.State == plan.Stalled || v.State == plan.NotDone && v.Reason != v1.ReasonApplyFailed
+func stuck(v model.Verdict) bool {
+	return v.State == model.Stalled || v.State == model.NotDone && v.Reason != v1.ReasonApplyFailed
 }
 
 func truth(b bool) metav1.ConditionStatus {
@@ -313,7 +313,7 @@ func truth(b bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdict plan.Verdict) *acmetav1.ConditionApplyConfiguration {
+func condition(in model.Input, kind string, status metav1.ConditionStatus, verdict model.Verdict) *acmetav1.ConditionApplyConfiguration {
 	changed := metav1.NewTime(in.Now)
 	for _, old := range in.Cache.Status.Conditions {
 		if old.Type == kind && old.Status == status {
@@ -331,8 +331,8 @@ func condition(in plan.Input, kind string, status metav1.ConditionStatus, verdic
 
 // trim makes a message one that fits. What the API server says of a refusal is
 // the same while it refuses for the same reason.
-func trim(v plan.Verdict) string {
-	if v.State == plan.NotDone {
+func trim(v model.Verdict) string {
+	if v.State == model.NotDone {
 		return health.Cut(health.Steady(v.Message), maxMessage)
 	}
 	return health.Cut(v.Message, maxMessage)

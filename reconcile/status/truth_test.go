@@ -10,7 +10,7 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/scenario"
-	"example.com/clusteredcache/reconcile/plan"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/status"
 )
 
@@ -119,7 +119,7 @@ func TestTruthTableRows(t *testing.T) {
 func look(t *testing.T, o observed) believed {
 	t.Helper()
 	in := truthInput(t, o)
-	intent, _ := status.For(in, plan.Plan{}, nil)
+	intent, _ := status.For(in, model.Plan{}, nil)
 	b := believed{}
 	for _, c := range intent.Status.Conditions {
 		switch *c.Type {
@@ -143,7 +143,7 @@ func look(t *testing.T, o observed) believed {
 	return b
 }
 
-func truthInput(t *testing.T, o observed) plan.Input {
+func truthInput(t *testing.T, o observed) model.Input {
 	t.Helper()
 	cache := &v1.ClusteredCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache", UID: "u", Generation: 2}}
 	cache.Spec = v1.ClusteredCacheSpec{Size: 3, Version: "2"}
@@ -176,7 +176,7 @@ func truthInput(t *testing.T, o observed) plan.Input {
 	if err := json.Unmarshal(raw, sts); err != nil {
 		t.Fatal(err)
 	}
-	return plan.Input{Cache: cache, Live: plan.Live{StatefulSet: sts}, Now: scenario.Now}
+	return model.Input{Cache: cache, Live: model.Live{StatefulSet: sts}, Now: scenario.Now}
 }
 
 // A StatefulSet that was made anew around running nodes knows nothing of them
@@ -185,7 +185,7 @@ func TestReplacedStatefulSet(t *testing.T) {
 	in := truthInput(t, observed{generation: "2", current: "a", update: "a", replicas: "3", ready: "3", updated: "3"})
 	fresh := in.Live.StatefulSet.DeepCopy()
 	fresh.Generation, fresh.Status = 1, appsv1.StatefulSetStatus{}
-	intent, verdict := status.For(in, plan.Plan{}, []plan.Outcome{{Step: plan.Step{Action: plan.ActionReplace}, Result: plan.Replaced, Object: fresh}})
+	intent, verdict := status.For(in, model.Plan{}, []model.Outcome{{Step: model.Step{Action: model.ActionReplace}, Result: model.Replaced, Object: fresh}})
 	if a := intent.Status.Conditions[0]; *a.Status != metav1.ConditionUnknown || verdict.Reason != v1.ReasonNotObserved || *intent.Status.ReadyReplicas != 3 {
 		t.Errorf("%s, %+v, %d ready", *a.Status, verdict, *intent.Status.ReadyReplicas)
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/plan"
 )
 
@@ -156,8 +157,8 @@ func (c *controlPlane) writeChildren(ctx context.Context, n int, file string) er
 		Items      []runtime.ApplyConfiguration `json:"items"`
 	}{APIVersion: "v1", Kind: "List"}
 	for i := range list.Items {
-		for _, step := range plan.For(plan.Input{Cache: &list.Items[i]}).Steps {
-			if step.Action == plan.ActionCreate {
+		for _, step := range plan.For(model.Input{Cache: &list.Items[i]}).Steps {
+			if step.Action == model.ActionCreate {
 				manifest.Items = append(manifest.Items, step.Intent)
 			}
 		}

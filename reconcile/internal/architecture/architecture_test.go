@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -19,88 +21,63 @@ const (
 	root = "../../.."
 )
 
-type allowance struct {
-	pkg     string
-	imports []string
-}
-
-// allowed are, for each package of this module, the others that it may import.
-// "/..." stands for a package and all below it. Packages for tests only, which
-// are those under reconcile/internal, are in nobody's list.
-var allowed = []allowance{
-	{"api/v1", nil},
-	{"api/v1/applyconfiguration/...", []string{"api/v1/..."}}, // generated
-	{"reconcile/resources", []string{"api/v1/..."}},
-	// Of api/v1 fields needs names: that of our manager, and an annotation of ours.
-	{"reconcile/fields", []string{"api/v1"}},
-	{"reconcile/health", []string{"api/v1", "reconcile/fields"}},
-	{"reconcile/plan", []string{"api/v1/...", "reconcile/fields", "reconcile/health", "reconcile/resources"}},
-	// Of resources observe and status need names, selectors and hashes, which
-	// must be the same everywhere.
-	{"reconcile/observe", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
-	// Of resources manifest needs the hash of a ConfigMap.
-	{"reconcile/manifest", []string{"api/v1", "reconcile/plan", "reconcile/resources"}},
-	{"reconcile/status", []string{"api/v1/...", "reconcile/health", "reconcile/plan", "reconcile/resources"}},
-	{"reconcile/apply", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
-	{"reconcile/report", []string{"api/v1/...", "reconcile/fields", "reconcile/plan"}},
-	{"reconcile/kube", []string{"api/v1/..."}},
-	{"reconcile", []string{"api/v1/...", "reconcile/fields", "reconcile/resources", "reconcile/plan",
-		"reconcile/observe", "reconcile/manifest", "reconcile/status", "reconcile/apply", "reconcile/report"}},
-	// Of observe the command needs the scope that its flags describe, of manifest
-	// the files that they name.
-	{"cmd/clusteredcache", []string{"api/v1/...", "reconcile", "reconcile/manifest", "reconcile/observe", "reconcile/report", "reconcile/kube"}},
-	{"reconcile/internal/...", []string{"..."}},
-}
-
-var (
-	// stages of a pass know of each other only what package plan says.
-	stages = []string{"reconcile/observe", "reconcile/manifest", "reconcile/apply", "reconcile/status", "reconcile/report"}
-
-	pure = []string{"api/v1", "reconcile/fields", "reconcile/health", "reconcile/resources", "reconcile/plan", "reconcile/status", "reconcile/report"}
-
-	// impure are packages that a pure one has no use for, if it takes no
-	// context, client, logger or clock.
-	impure = []string{"context", "log", "log/slog", "net/http", "k8s.io/klog/v2", "github.com/go-logr/logr"}
-)
+// impure are packages that a pure one has no use for, if it takes no context,
+// client, logger or clock.
+var impure = []string{"context", "log", "log/slog", "net/http", "k8s.io/klog/v2", "github.com/go-logr/logr"}
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
 func TestArchitecture(t *testing.T) {
-	graph := load(t)
-	t.Run("imports within the module", func(t *testing.T) { withinTheModule(t, graph) })
-	t.Run("stages do not know each other", func(t *testing.T) { stagesApart(t, graph) })
-	t.Run("pure packages have no client", func(t *testing.T) { purity(t, graph) })
+	graph, picture := load(t), readPicture(t)
+	t.Run("the picture is the graph", func(t *testing.T) { pictureIsGraph(t, graph, picture) })
+	t.Run("imports go down", func(t *testing.T) { importsGoDown(t, picture) })
+	t.Run("pure packages have no client", func(t *testing.T) { purity(t, graph, picture) })
+	t.Run("the linter says the same", func(t *testing.T) { linterAgrees(t, picture) })
 	t.Run("the API is light", func(t *testing.T) { lightAPI(t, graph) })
 }
 
-func withinTheModule(t *testing.T, graph imports) {
+// pictureIsGraph compares the edges of reconcile/doc.go with those of the code,
+// in both directions.
+func pictureIsGraph(t *testing.T, graph imports, p picture) {
 	for _, pkg := range graph.own() {
-		at := slices.IndexFunc(allowed, func(a allowance) bool { return covers(a.pkg, pkg) })
-		if at < 0 {
-			t.Errorf("%s is not in the table of this test: add it, with what it may import", pkg)
-			continue
+		if covers("reconcile/internal/...", pkg) || covers("api/v1/applyconfiguration/...", pkg) {
+			continue // tests, and what is generated
 		}
+		var edges []string
 		for _, imported := range graph[module+pkg] {
-			other, ours := strings.CutPrefix(imported, module)
-			if ours && !slices.ContainsFunc(allowed[at].imports, func(pattern string) bool { return covers(pattern, other) }) {
-				t.Errorf("%s imports %s, but may import only %s", pkg, other, strings.Join(allowed[at].imports, ", "))
+			if other, ours := strings.CutPrefix(imported, module); ours && !covers("api/v1/applyconfiguration/...", other) {
+				edges = append(edges, other)
+			}
+		}
+		slices.Sort(edges)
+		drawn, known := p.edges[pkg]
+		if !known && len(edges) > 0 || !slices.Equal(drawn, edges) {
+			t.Errorf("%s imports %v, and reconcile/doc.go says %v", pkg, edges, drawn)
+		}
+	}
+	for pkg := range p.edges {
+		if graph[module+pkg] == nil {
+			t.Errorf("reconcile/doc.go has %s, which does not exist", pkg)
+		}
+	}
+}
+
+func importsGoDown(t *testing.T, p picture) {
+	for pkg, edges := range p.edges {
+		row, drawn := p.rows[pkg]
+		if !drawn {
+			t.Errorf("%s has edges in reconcile/doc.go and no row", pkg)
+		}
+		for _, other := range edges {
+			if p.rows[other] <= row {
+				t.Errorf("%s imports %s, which stands in no row below: let package model carry what both need", pkg, other)
 			}
 		}
 	}
 }
 
-func stagesApart(t *testing.T, graph imports) {
-	for _, from := range stages {
-		for _, to := range stages {
-			if chain := graph.chain(from, module+to); from != to && chain != "" {
-				t.Errorf("%s reaches another stage: %s: let package plan carry what both need", from, chain)
-			}
-		}
-	}
-}
-
-func purity(t *testing.T, graph imports) {
-	for _, pkg := range pure {
+func purity(t *testing.T, graph imports, p picture) {
+	for _, pkg := range p.pure {
 		if chain := graph.chain(pkg, controllerRuntime+"/..."); chain != "" {
 			t.Errorf("%s reaches a controller library: %s", pkg, chain)
 		}
@@ -112,6 +89,45 @@ func purity(t *testing.T, graph imports) {
 	}
 }
 
+// linterAgrees compares the rules of depguard, which an editor shows at once, with
+// the picture.
+func linterAgrees(t *testing.T, p picture) {
+	content, err := os.ReadFile(filepath.Join(root, ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rule struct{ Files, Allow []string }
+	var config struct {
+		Linters struct {
+			Settings struct {
+				Depguard struct{ Rules map[string]rule }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		t.Fatal(err)
+	}
+	rules := config.Linters.Settings.Depguard.Rules
+	for pkg, edges := range p.edges {
+		name, below := strings.CutPrefix(pkg, "reconcile/")
+		if !below {
+			continue // they may import all that lies below
+		}
+		want := rule{Files: []string{"**/" + pkg + "/*.go", "!$test"}}
+		for _, other := range edges {
+			want.Allow = append(want.Allow, module+strings.TrimSuffix(other, "/v1"))
+		}
+		if got := rules[name]; !slices.Equal(got.Files, want.Files) || !slices.Equal(got.Allow, want.Allow) {
+			t.Errorf("depguard has %v for %s, and the picture says %v", got, name, want)
+		}
+	}
+	for _, pkg := range p.pure {
+		if pkg != "api/v1" && !slices.Contains(rules["pure"].Files, "**/"+pkg+"/*.go") {
+			t.Errorf("depguard's rule pure leaves out %s", pkg)
+		}
+	}
+}
+
 func lightAPI(t *testing.T, graph imports) {
 	for _, imported := range graph[module+"api/v1"] {
 		standard := !strings.Contains(imported, ".")
@@ -119,6 +135,61 @@ func lightAPI(t *testing.T, graph imports) {
 			t.Errorf("api/v1 imports %s: whoever uses the types would have to take it too; only k8s.io/apimachinery, k8s.io/api and the standard library are allowed", imported)
 		}
 	}
+}
+
+// picture is what reconcile/doc.go says of the packages.
+type picture struct {
+	rows  map[string]int      // package -> row of the drawing, from the top
+	edges map[string][]string // package -> what it imports, sorted
+	pure  []string
+}
+
+func readPicture(t *testing.T) picture {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "reconcile", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(content), "# Packages")
+	text, _, _ = strings.Cut(text, "# Rights")
+	p := picture{rows: map[string]int{}, edges: map[string][]string{}}
+	row := 0
+	for line := range strings.Lines(text) {
+		drawn, isDrawn := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "//\t")
+		switch pkg, edges, isEdges := strings.Cut(drawn, ":"); {
+		case !isDrawn:
+		case isEdges && !strings.Contains(pkg, " "):
+			for _, other := range strings.Fields(edges) {
+				p.edges[path(pkg)] = append(p.edges[path(pkg)], path(other))
+			}
+			slices.Sort(p.edges[path(pkg)])
+		default:
+			row++
+			names, _, _ := strings.Cut(drawn, "  ")
+			for _, name := range strings.Fields(names) {
+				p.rows[path(name)] = row
+			}
+		}
+	}
+	_, sentence, _ := strings.Cut(text, "The pure packages are ")
+	sentence, _, _ = strings.Cut(sentence, ".")
+	for _, name := range strings.FieldsFunc(sentence, func(r rune) bool { return strings.ContainsRune(" ,\n", r) }) {
+		if name != "and" && name != "//" {
+			p.pure = append(p.pure, path(name))
+		}
+	}
+	if len(p.rows) < 10 || len(p.edges) < 10 || len(p.pure) < 5 {
+		t.Fatalf("reconcile/doc.go has no picture that can be read: %+v", p)
+	}
+	return p
+}
+
+// path is the path below the module of a package in the picture.
+func path(name string) string {
+	if name == "reconcile" || strings.Contains(name, "/") {
+		return name
+	}
+	return "reconcile/" + name
 }
 
 // covers says whether pattern, which may end in "/...", stands for pkg.

@@ -1,16 +1,3 @@
-// Package architecture has a test and no code: which package may import what.
-//
-//	cmd/clusteredcache
-//	   │
-//	reconcile ──► observe   apply   status   report     kube
-//	                 │        │        │        │         │
-//	                 └────────┴─► plan ┴────────┘         │
-//	                               │                      │
-//	                           resources                  │
-//	                               │                      │
-//	                               └────► api/v1 ◄────────┘
-//
-// The four stages beside plan never import each other. The pure packages
-// (api/v1, resources, plan, status, report) reach no client, not even through
-// what they import.
+// Package architecture has tests and no code. They hold the packages to the
+// picture in reconcile/doc.go: which package imports what.
 package architecture

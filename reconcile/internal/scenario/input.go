@@ -10,6 +10,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/plan"
 	"example.com/clusteredcache/reconcile/resources"
 )
@@ -18,15 +19,15 @@ import (
 var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
 // Input is the scenario as a pass observes it.
-func (s Scenario) Input() plan.Input {
-	in := plan.Input{Cache: s.Cache, Now: Now}
+func (s Scenario) Input() model.Input {
+	in := model.Input{Cache: s.Cache, Now: Now}
 	if s.Cache.Spec.Config != nil {
 		in.Config.Missing = s.ConfigMap == nil
 		if s.ConfigMap != nil {
 			in.Config.Hash = resources.ConfigHash(s.ConfigMap)
 		}
 	}
-	nodes, volumes := &health.Nodes{}, &plan.Volumes{Classes: map[string]plan.Expansion{}}
+	nodes, volumes := &health.Nodes{}, &model.Volumes{Classes: map[string]model.Expansion{}}
 	for _, o := range s.Live {
 		switch o := o.(type) {
 		case *batchv1.Job:
@@ -49,9 +50,9 @@ func (s Scenario) Input() plan.Input {
 		case *policyv1.PodDisruptionBudget:
 			in.Live.DisruptionBudget = o
 		case *storagev1.StorageClass:
-			volumes.Classes[o.Name] = plan.ClassFixed
+			volumes.Classes[o.Name] = model.ClassFixed
 			if o.AllowVolumeExpansion != nil && *o.AllowVolumeExpansion {
-				volumes.Classes[o.Name] = plan.ClassGrows
+				volumes.Classes[o.Name] = model.ClassGrows
 			}
 		case *corev1.Service:
 			if o.Name == s.Cache.Name {

@@ -1,6 +1,4 @@
-package report
-
-import "example.com/clusteredcache/reconcile/plan"
+package model
 
 // Fleet is what a pass (or, with --wait, the last one over each cache) did.
 type Fleet struct {
@@ -9,7 +7,7 @@ type Fleet struct {
 	// Caches are those of which there is something to say, sorted by
 	// namespace and name: everything but the settled that needed nothing; after
 	// a look, all of them.
-	Caches []plan.Report
+	Caches []CacheReport
 	// Unlisted are the namespaces in scope that may not be listed, with the
 	// reason: their caches are missing.
 	Unlisted map[string]error
