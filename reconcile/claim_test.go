@@ -95,7 +95,7 @@ func leftoversOfClientSideApply(t *testing.T, env *testenv.Env) {
 	jsonPatch(t, env, setOf(t, env, ns), `[
 		{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"BY_HAND","value":"1"}}]`, "kubectl-edit")
 	outcomes := wantOnePass(t, env, ns)
-	if len(outcomes) != 2 || outcomes[0].Step.Action != model.ActionClaim || len(outcomes[1].Step.Changes) != 2 {
+	if len(outcomes) != 2 || outcomes[0].Step.Action != model.ActionOwn || len(outcomes[1].Step.Changes) != 2 {
 		t.Errorf("outcomes: %+v", outcomes)
 	}
 	sts := setOf(t, env, ns)
@@ -211,7 +211,7 @@ func ourOwnSwitchNeedsNoClaim(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 	for _, o := range wantOnePass(t, env, ns) {
-		if o.Step.Action == model.ActionClaim {
+		if o.Step.Action == model.ActionOwn {
 			t.Errorf("claimed: %s %s", o.Step.Target, o.Step.Reason)
 		}
 	}

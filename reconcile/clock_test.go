@@ -73,7 +73,7 @@ func TestMachineWithAWrongClock(t *testing.T) {
 
 			remove(t, ns, "short")
 			f := wrongBy(t, off, ns, reconcile.Options{Wait: true, Timeout: 10 * time.Second})
-			wantVerdict(t, f, "short", model.Settled, v1.ReasonReleased)
+			wantVerdict(t, f, "short", model.Settled, v1.ReasonFinalized)
 		})
 	}
 }

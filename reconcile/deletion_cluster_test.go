@@ -60,7 +60,7 @@ func TestDeletionOfTheCRD(t *testing.T) {
 		return env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c) == nil && c.DeletionTimestamp != nil
 	})
 	f := runWith(t, clientOf(t, env, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonFinalized)
 	testenv.Eventually(t, "the CRD is gone", func() bool {
 		return apierrors.IsNotFound(env.Client.Get(t.Context(), client.ObjectKeyFromObject(definition), definition))
 	})
@@ -121,7 +121,7 @@ func TestOwnerReferencesAreEnforced(t *testing.T) {
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, rule) || !strings.Contains(m, "Job") {
 		t.Error(m)
 	}
-	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, runWith(t, as("complete"), waiting), "cache", model.Settled, v1.ReasonFinalized)
 }
 
 func shippedRole(t *testing.T) *rbacv1.ClusterRole {

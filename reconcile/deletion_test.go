@@ -49,7 +49,7 @@ func TestDeletionFromStartToEnd(t *testing.T) {
 		t.Errorf("a pass while draining wrote:\n%s", d)
 	}
 
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 	if took := time.Since(since); took < 2*time.Second {
 		t.Errorf("drained for %s", took)
 	}
@@ -105,10 +105,10 @@ func TestFailedHookBlocks(t *testing.T) {
 		}, []string{"a", "a", "b"}, ""},
 		{"skip", func(t *testing.T, c *v1.ClusteredCache) {
 			update(t, c, func(c *v1.ClusteredCache) { c.Annotations = map[string]string{v1.SkipHooksAnnotation: "a"} })
-		}, []string{"a", "b"}, "hook a (1 of 2) was passed over (annotation cache.example.com/skip-hooks)"},
+		}, []string{"a", "b"}, "hook a (1 of 2) was skipped (annotation cache.example.com/skip-hooks)"},
 		{"continue", func(t *testing.T, c *v1.ClusteredCache) {
 			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Deletion.OnFailure = v1.OnFailureContinue })
-		}, []string{"a", "b"}, "hook a (1 of 2) failed and was passed over (onFailure: Continue)"},
+		}, []string{"a", "b"}, "hook a (1 of 2) failed and was skipped (onFailure: Continue)"},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel() // most of the time is the Job controller's pause between attempts
@@ -134,7 +134,7 @@ func TestFailedHookBlocks(t *testing.T) {
 			wantJobs(t, jobs, c, "a")
 			way.out(t, c)
 			v := verdict(t, settle(t, ns), "cache")
-			if v.Reason != v1.ReasonReleased || !strings.Contains(v.Message, way.says) {
+			if v.Reason != v1.ReasonFinalized || !strings.Contains(v.Message, way.says) {
 				t.Errorf("%+v", v)
 			}
 			wantJobs(t, jobs, c, way.hooks...)
@@ -144,7 +144,7 @@ func TestFailedHookBlocks(t *testing.T) {
 			if d := cmpDiff([]string{"other.example.com/x"}, left.Finalizers); d != "" {
 				t.Error(d)
 			}
-			if s, r := condition(left, v1.ConditionStalled), condition(left, v1.ConditionReconciling); s.Status != metav1.ConditionFalse || r.Status != metav1.ConditionFalse || s.Reason != v1.ReasonReleased {
+			if s, r := condition(left, v1.ConditionStalled), condition(left, v1.ConditionReconciling); s.Status != metav1.ConditionFalse || r.Status != metav1.ConditionFalse || s.Reason != v1.ReasonFinalized {
 				t.Errorf("Stalled %+v, Reconciling %+v", s, r)
 			}
 			patch(t, left, `{"metadata":{"finalizers":null}}`)
@@ -249,7 +249,7 @@ func TestHookPerNode(t *testing.T) {
 	for i := range pods.Items {
 		finishPod(t, &pods.Items[i])
 	}
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 }
 
 // finishPod ends a pod that hangs, well.
@@ -280,7 +280,7 @@ func TestHookNameConflict(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), foreign, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 }
 
 // Nodes that never became ready keep no deletion from going on.
@@ -295,7 +295,7 @@ func TestDeletionOfACacheThatNeverBecameReady(t *testing.T) {
 	pass(t, ns)
 	jobs := logJobs(t, ns)
 	c := remove(t, ns, "cache")
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 	wantJobs(t, jobs, c, "a", "b")
 }
 
@@ -313,7 +313,7 @@ func TestDeletionOfACacheThatNeverCameUp(t *testing.T) {
 	jobs := logJobs(t, ns)
 	c := remove(t, ns, "cache")
 	v := verdict(t, settle(t, ns), "cache")
-	if v.Reason != v1.ReasonReleased || !strings.Contains(v.Message, "hook a (1 of 2) was passed over: it runs per node, and there is none") {
+	if v.Reason != v1.ReasonFinalized || !strings.Contains(v.Message, "hook a (1 of 2) was skipped: it runs per node, and there is none") {
 		t.Errorf("%+v", v)
 	}
 	wantJobs(t, jobs, c, "b")

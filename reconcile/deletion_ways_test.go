@@ -62,7 +62,7 @@ func TestForegroundDeletionWithoutHooks(t *testing.T) {
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Deletion = &v1.DeletionSpec{DrainSeconds: 3600} })
 	settle(t, ns)
 	remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationForeground))
-	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 	testenv.Eventually(t, "the cache is collected", func() bool { return isGone(t, ns, "cache", &v1.ClusteredCache{}) })
 }
 
@@ -85,7 +85,7 @@ func orphan(t *testing.T, when string) {
 		testenv.Eventually(t, "the garbage collector is done", func() bool { return len(finalizers(t, ns, "cache")) == 1 })
 	}
 	f := pass(t, ns)
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, f, "cache", model.Settled, v1.ReasonFinalized)
 	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "its children stay, without an owner") || !strings.Contains(m, "no hook was run") {
 		t.Error(m)
 	}
@@ -178,7 +178,7 @@ func TestFinalizersOfOthers(t *testing.T) {
 			if d := cmpDiff([]string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
 				t.Errorf("while draining: %s", d)
 			}
-			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReleased)
+			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 			if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
 				t.Error(d)
 			}

@@ -159,7 +159,7 @@ func TestDiffOfADeletion(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	if lines := told(diff(t, env, ns)); len(lines) != 1 || !strings.HasSuffix(lines[0], "released") {
+	if lines := told(diff(t, env, ns)); len(lines) != 1 || !strings.HasSuffix(lines[0], "finalized") {
 		t.Errorf("%v", lines)
 	}
 

@@ -73,7 +73,7 @@ func TestCreateScaleUpgradeDelete(t *testing.T) {
 		if err := env.Client.Delete(t.Context(), one); err != nil {
 			t.Fatal(err)
 		}
-		wantVerdict(t, pass(t, a), "one", model.Settled, v1.ReasonReleased)
+		wantVerdict(t, pass(t, a), "one", model.Settled, v1.ReasonFinalized)
 		for _, o := range []client.Object{&v1.ClusteredCache{}, &appsv1.StatefulSet{}, &corev1.Service{}} {
 			testenv.Eventually(t, "one is collected", func() bool {
 				return apierrors.IsNotFound(env.Client.Get(t.Context(), types.NamespacedName{Namespace: a, Name: "one"}, o))

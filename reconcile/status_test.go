@@ -117,7 +117,7 @@ func TestReleaseKeepsOtherFinalizers(t *testing.T) {
 	if err := env.Client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonReleased)
+	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonFinalized)
 	got := get(t, ns, "cache", &v1.ClusteredCache{})
 	if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, got.Finalizers); d != "" {
 		t.Error(d)
@@ -214,7 +214,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := pass(t, ns)
-	if v := verdict(t, f, "cache"); v.Reason != v1.ReasonNamespaceTerminating && v.Reason != v1.ReasonReleased && v.Reason != v1.ReasonGone {
+	if v := verdict(t, f, "cache"); v.Reason != v1.ReasonNamespaceTerminating && v.Reason != v1.ReasonFinalized && v.Reason != v1.ReasonGone {
 		t.Errorf("%+v", v)
 	}
 	testenv.Eventually(t, "the cache is gone", func() bool {

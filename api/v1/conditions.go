@@ -88,8 +88,8 @@ const (
 
 // Reasons that only reports give: there is no status to write them to.
 const (
-	// ReasonReleased: the cache is being deleted and nothing of ours keeps it.
-	ReasonReleased = "Released"
+	// ReasonFinalized: the cache is being deleted and nothing of ours keeps it.
+	ReasonFinalized = "Finalized"
 	// ReasonSpecNotApplied: the live spec is not that of the manifest that is
 	// waited for (status -f).
 	ReasonSpecNotApplied = "SpecNotApplied"

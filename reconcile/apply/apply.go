@@ -5,7 +5,7 @@
 // The bindings, so that an old pass never undoes what a newer one did:
 //
 //   - before its first write to a cache, the cache itself is confirmed: by the
-//     write (finalizer, release) or by one GET of its metadata
+//     write (finalizer, finalize) or by one GET of its metadata
 //   - an existing child is applied with its uid and resourceVersion
 //   - a missing child is applied with a resourceVersion that no object has,
 //     which creates and never overwrites
@@ -124,7 +124,7 @@ func (e earlier) note(o model.Outcome) {
 	switch {
 	case o.Object != nil:
 		e[o.Step.Target] = written{version: o.Object.GetResourceVersion()}
-	case o.Step.Action == model.ActionClaim && o.Result == model.Configured:
+	case o.Step.Action == model.ActionOwn && o.Result == model.Configured:
 		e[o.Step.Target] = written{undone: true}
 	}
 }
@@ -193,10 +193,10 @@ func (w *Writer) send(ctx context.Context, s model.Step, version string) (model.
 	switch s.Action {
 	case model.ActionDelete:
 		return w.delete(ctx, s, version)
-	case model.ActionRelease:
-		return w.release(ctx, s, version)
-	case model.ActionClaim:
-		return w.claim(ctx, s, version)
+	case model.ActionFinalize:
+		return w.finalize(ctx, s, version)
+	case model.ActionOwn:
+		return w.own(ctx, s, version)
 	case model.ActionReplace:
 		return w.replace(ctx, s, version)
 	}

@@ -165,9 +165,9 @@ func (w *Writer) delete(ctx context.Context, s model.Step, version string) (mode
 	return model.Outcome{Step: s, Result: model.Deleted}, nil
 }
 
-// release removes our finalizer, alone, and not by apply: that cannot remove an
+// finalize removes our finalizer, alone, and not by apply: that cannot remove an
 // item which somebody else owns too. A cache that is gone is let go of.
-func (w *Writer) release(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
+func (w *Writer) finalize(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": s.Live.GetUID(), "resourceVersion": version, "finalizers": withoutOurs(s.Live.GetFinalizers()),
 	}})
@@ -176,7 +176,7 @@ func (w *Writer) release(ctx context.Context, s model.Step, version string) (mod
 	}
 	answer := s.Live.DeepCopyObject().(client.Object)
 	err = w.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(v1.FieldManager))
-	o := model.Outcome{Step: s, Result: model.Released}
+	o := model.Outcome{Step: s, Result: model.Finalized}
 	switch {
 	case apierrors.IsNotFound(err):
 		return o, nil
@@ -192,10 +192,10 @@ func withoutOurs(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1.Finalizer })
 }
 
-// claim writes managedFields and nothing else. Writing uid and resourceVersion,
+// own writes managedFields and nothing else. Writing uid and resourceVersion,
 // as they are, makes the server compare them. The outcome of a dry run has no
 // object: nothing was stored.
-func (w *Writer) claim(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
+func (w *Writer) own(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`

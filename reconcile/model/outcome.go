@@ -11,7 +11,7 @@ const (
 	Unchanged  Result = "unchanged"
 	Deleted    Result = "deleted"
 	Replaced   Result = "replaced"
-	Released   Result = "released"
+	Finalized  Result = "finalized"
 	Failed     Result = "failed"
 	// Estimated: the step was not, or could not be, tried on the server; what it
 	// would do is said from our own rendering and comparison.

@@ -42,14 +42,14 @@ const (
 	ActionChange Action = "change"
 	// ActionDelete deletes the live object that the plan saw.
 	ActionDelete Action = "delete"
-	// ActionClaim makes ours, in managedFields alone, what stands in the way of
+	// ActionOwn makes ours, in managedFields alone, what stands in the way of
 	// the change that follows on the same object, so that the change removes it.
-	ActionClaim Action = "claim"
+	ActionOwn Action = "own"
 	// ActionReplace deletes the live StatefulSet that the plan saw, without its
 	// nodes, and applies the intent in its place.
 	ActionReplace Action = "replace"
-	// ActionRelease removes our finalizer, and nothing else, from the cache.
-	ActionRelease Action = "release"
+	// ActionFinalize removes our finalizer, and nothing else, from the cache.
+	ActionFinalize Action = "finalize"
 )
 
 // Step is one write.
@@ -61,7 +61,7 @@ type Step struct {
 	Reason string
 	// Intent is what to apply (create, change, replace); nil otherwise.
 	Intent runtime.ApplyConfiguration
-	// Managers are the managedFields to write (claim); nil otherwise.
+	// Managers are the managedFields to write (own); nil otherwise.
 	Managers []metav1.ManagedFieldsEntry
 	// Live is the object that the plan saw (all but create): the
 	// write holds only for this uid and resourceVersion.

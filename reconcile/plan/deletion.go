@@ -44,7 +44,7 @@ func finish(in model.Input) model.Plan {
 			return d.plan
 		}
 	}
-	d.release(d.passedOver())
+	d.finalize(d.skippedHooks())
 	return d.plan
 }
 
@@ -52,11 +52,11 @@ func (d *deletion) hold(class model.Class, reason, message string) {
 	d.plan.Holds = []model.Hold{{Gate: model.GateDeletion, Target: cacheRef(d.Cache), Class: class, Reason: reason, Message: message}}
 }
 
-// release lets go of the cache; the garbage collector takes its children.
-func (d *deletion) release(passedOver []string) {
+// finalize lets go of the cache; the garbage collector takes its children.
+func (d *deletion) finalize(skipped []string) {
 	d.plan.Steps = append(d.plan.Steps, model.Step{
-		Action: model.ActionRelease, Target: cacheRef(d.Cache), Live: d.Cache,
-		Reason: strings.Join(append([]string{"being deleted"}, passedOver...), "; "),
+		Action: model.ActionFinalize, Target: cacheRef(d.Cache), Live: d.Cache,
+		Reason: strings.Join(append([]string{"being deleted"}, skipped...), "; "),
 	})
 }
 
@@ -79,7 +79,7 @@ func (d *deletion) orphaned() bool {
 	if len(d.hooks) > 0 {
 		passed = append(passed, "no hook was run")
 	}
-	d.release(passed)
+	d.finalize(passed)
 	return true
 }
 
@@ -202,10 +202,10 @@ func (d *deletion) runningHooks() bool {
 	return true
 }
 
-// next is the first hook that is neither done nor passed over; nil: none.
+// next is the first hook that is neither done nor skipped; nil: none.
 func (d *deletion) next() *hook {
 	for i := range d.hooks {
-		if h := &d.hooks[i]; h.phase != hookDone && h.phase != hookPassed {
+		if h := &d.hooks[i]; h.phase != hookDone && h.phase != hookSkipped {
 			return h
 		}
 	}
@@ -214,17 +214,17 @@ func (d *deletion) next() *hook {
 
 // with adds to a sentence what the deletion goes on without.
 func (d *deletion) with(sentence string) string {
-	return strings.Join(append([]string{sentence}, d.passedOver()...), "; ")
+	return strings.Join(append([]string{sentence}, d.skippedHooks()...), "; ")
 }
 
-// passedOver says which hooks the deletion goes on without, and why.
-func (d *deletion) passedOver() []string {
+// skippedHooks says which hooks the deletion goes on without, and why.
+func (d *deletion) skippedHooks() []string {
 	var said, refused []string
 	for _, h := range d.hooks {
 		switch {
-		case h.phase == hookPassed && h.message == "":
+		case h.phase == hookSkipped && h.message == "":
 			refused = append(refused, h.spec.Name)
-		case h.phase == hookPassed:
+		case h.phase == hookSkipped:
 			said = append(said, h.message)
 		}
 	}
@@ -235,7 +235,7 @@ func (d *deletion) passedOver() []string {
 		}
 		said = append(said, fmt.Sprintf("%s: namespace %s is being deleted and takes no new Jobs", which, d.Cache.Namespace))
 	}
-	for _, name := range skipped(d.Cache) {
+	for _, name := range skipNames(d.Cache) {
 		known := slices.ContainsFunc(d.hooks, func(h hook) bool { return h.spec.Name == name })
 		if !known && name != v1.SkipAllHooks {
 			said = append(said, fmt.Sprintf("annotation %s names %q, which is no hook", v1.SkipHooksAnnotation, name))

@@ -10,7 +10,7 @@
 //	Plan (ordered Steps, Holds)
 //
 // A cache that is being deleted goes through a checklist instead (deletion.go):
-// suspended, orphaned, in the foreground, draining, hooks, release.
+// suspended, orphaned, in the foreground, draining, hooks, finalize.
 //
 // For takes no context, client, logger or clock, and never looks at the
 // cache's own status. Values in a Plan are immutable: whoever sends an intent

@@ -21,8 +21,8 @@ func effects(in model.Input, s model.Step) []string {
 	live, isSet := s.Live.(*appsv1.StatefulSet)
 	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
 	switch {
-	case s.Action == model.ActionRelease:
-		return released(in)
+	case s.Action == model.ActionFinalize:
+		return finalized(in)
 	case s.Action == model.ActionReplace:
 		return []string{"no node restarts: the nodes run on and belong to the new StatefulSet"}
 	case s.Action == model.ActionChange && isSet && isApply:
@@ -31,7 +31,7 @@ func effects(in model.Input, s model.Step) []string {
 	return nil
 }
 
-func released(in model.Input) []string {
+func finalized(in model.Input) []string {
 	if isOrphaned(in) {
 		return []string{"the cache goes; its nodes and Services stay as they are, and nobody looks after them"}
 	}

@@ -22,7 +22,7 @@ const (
 	hookDone
 	hookFailed  // and blocks
 	hookForeign // the Job of its name is not this cache's
-	hookPassed  // the deletion goes on without it
+	hookSkipped // the deletion goes on without it
 )
 
 // hook is one hook of a cache that is being deleted.
@@ -31,7 +31,7 @@ type hook struct {
 	title string // "hook backup (1 of 3)"
 	job   model.Ref
 	phase hookPhase
-	// message says how it stands. A hook that is passed over without one is so
+	// message says how it stands. A hook that is skipped without one is so
 	// because the namespace is being deleted.
 	message string
 }
@@ -63,11 +63,11 @@ func (h *hook) stand(in model.Input) (hookPhase, string) {
 	case own && job.DeletionTimestamp == nil && ended == batchv1.JobComplete:
 		return hookDone, ""
 	case isSkipped(in.Cache, h.spec.Name):
-		return hookPassed, fmt.Sprintf("%s was passed over (annotation %s)", h.title, v1.SkipHooksAnnotation)
+		return hookSkipped, fmt.Sprintf("%s was skipped (annotation %s)", h.title, v1.SkipHooksAnnotation)
 	case in.Deletion.NamespaceTerminating:
-		return hookPassed, ""
+		return hookSkipped, ""
 	case job == nil && h.spec.PerNode && nodesOf(in) == 0:
-		return hookPassed, fmt.Sprintf("%s was passed over: it runs per node, and there is none", h.title)
+		return hookSkipped, fmt.Sprintf("%s was skipped: it runs per node, and there is none", h.title)
 	case job == nil:
 		return hookAbsent, h.running(in, &batchv1.Job{})
 	case !own:
@@ -76,7 +76,7 @@ func (h *hook) stand(in model.Input) (hookPhase, string) {
 	case job.DeletionTimestamp != nil:
 		return hookRunning, fmt.Sprintf("%s waits: %s is being deleted; the hook runs again when it is gone", h.title, h.job)
 	case ended == batchv1.JobFailed && in.Cache.Spec.Deletion.OnFailure == v1.OnFailureContinue:
-		return hookPassed, fmt.Sprintf("%s failed and was passed over (onFailure: Continue): %s: %s", h.title, h.job, why)
+		return hookSkipped, fmt.Sprintf("%s failed and was skipped (onFailure: Continue): %s: %s", h.title, h.job, why)
 	case ended == batchv1.JobFailed:
 		return hookFailed, fmt.Sprintf("%s failed: %s: %s. To try again: kubectl -n %s delete job %s. To go on without it: %s, or set spec.deletion.onFailure to Continue",
 			h.title, h.job, why, h.job.Namespace, h.job.Name, h.skipCommand(in))
@@ -85,7 +85,7 @@ func (h *hook) stand(in model.Input) (hookPhase, string) {
 }
 
 func (h *hook) skipCommand(in model.Input) string {
-	names := append(skipped(in.Cache), h.spec.Name)
+	names := append(skipNames(in.Cache), h.spec.Name)
 	return fmt.Sprintf("kubectl -n %s annotate --overwrite clusteredcache %s %s=%s",
 		in.Cache.Namespace, in.Cache.Name, v1.SkipHooksAnnotation, strings.Join(names, ","))
 }
@@ -128,8 +128,8 @@ func nodesOf(in model.Input) int32 {
 	return min(*sts.Spec.Replicas, v1.MaxSize)
 }
 
-// skipped are the names in the annotation skip-hooks, in order.
-func skipped(cache *v1.ClusteredCache) []string {
+// skipNames are the names in the annotation skip-hooks, in order.
+func skipNames(cache *v1.ClusteredCache) []string {
 	var names []string
 	for name := range strings.SplitSeq(cache.Annotations[v1.SkipHooksAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
@@ -140,5 +140,5 @@ func skipped(cache *v1.ClusteredCache) []string {
 }
 
 func isSkipped(cache *v1.ClusteredCache, hook string) bool {
-	return slices.ContainsFunc(skipped(cache), func(name string) bool { return name == hook || name == v1.SkipAllHooks })
+	return slices.ContainsFunc(skipNames(cache), func(name string) bool { return name == hook || name == v1.SkipAllHooks })
 }

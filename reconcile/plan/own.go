@@ -20,6 +20,6 @@ func strays(in model.Input, c child) fields.Strays {
 func own(c child, found fields.Strays) (model.Step, fields.Object) {
 	after := c.live.DeepCopyObject().(fields.Object)
 	after.SetManagedFields(found.Owned())
-	return model.Step{Action: model.ActionClaim, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(),
+	return model.Step{Action: model.ActionOwn, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(),
 		Reason: found.Why() + " (only managedFields are written)"}, after
 }

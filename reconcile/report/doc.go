@@ -28,7 +28,7 @@
 //	Plan: 2 create, 1 change (3 nodes restart), 0 delete; 1 held
 //	Done: 2 created, 1 changed (3 nodes restart), 0 deleted; 1 held, 0 failed; 5 caches: 3 settled, 1 progressing, 1 stalled, 0 failed
 //
-// ", 1 release" or ", 1 released" follows the deletions when a ClusteredCache
+// ", 1 finalize" or ", 1 finalized" follows the deletions when a ClusteredCache
 // that is being deleted is let go. What is held is followed by ", 1 edited" when
 // a manifest makes or changes a ClusteredCache, by ", 1 estimated" when the
 // server was not asked about some of the planned steps, and by ", 1 failed" when
@@ -51,7 +51,7 @@
 //	unlisted[]?     namespaces whose caches are missing, for want of rights
 //	  namespace, message
 //	summary
-//	  created, changed, deleted, released   steps on children (released: on caches)
+//	  created, changed, deleted, finalized  steps on children (finalized: on caches)
 //	  restarts      nodes that are replaced because of the changes
 //	  held          holds
 //	  failed        steps that failed
@@ -75,9 +75,9 @@
 //	    estimate?   why the API server was not asked about the manifest
 //	    changes[]?  in spec, labels and annotations, as of a step
 //	  steps[]       in the order of the writes
-//	    action      create, change, replace, claim, delete, release
+//	    action      create, change, replace, own, delete, finalize
 //	    kind, namespace, name
-//	    result?     created, configured, unchanged, replaced, deleted, released,
+//	    result?     created, configured, unchanged, replaced, deleted, finalized,
 //	                failed, estimated; absent: not attempted
 //	    reason?     why the step is needed
 //	    restarts?   nodes that are replaced because of it

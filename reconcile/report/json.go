@@ -49,7 +49,7 @@ type (
 		Created   int        `json:"created"`
 		Changed   int        `json:"changed"`
 		Deleted   int        `json:"deleted"`
-		Released  int        `json:"released"`
+		Finalized int        `json:"finalized"`
 		Restarts  int        `json:"restarts"`
 		Held      int        `json:"held"`
 		Failed    int        `json:"failed"`
@@ -188,7 +188,7 @@ func summaryJSON(s Summary, preview bool) jsonSummary {
 	}
 	c := s.Caches
 	return jsonSummary{
-		Created: t.Created, Changed: t.Changed, Deleted: t.Deleted, Released: t.Released, Restarts: t.Restarts,
+		Created: t.Created, Changed: t.Changed, Deleted: t.Deleted, Finalized: t.Finalized, Restarts: t.Restarts,
 		Held: s.Held, Failed: s.Failed, Estimated: s.Estimated, Edited: s.Edited,
 		Caches: jsonStates(c),
 	}

@@ -59,7 +59,7 @@ func onPaper() model.CacheReport {
 // adopted is an object that is taken from a former cache: two steps, one change.
 func adopted() model.CacheReport {
 	return done("old", model.Verdict{State: model.Settled, Reason: "Ready"}, []model.Step{
-		step(model.ActionClaim, "Service", "old", "taken over from a former cache of this name"),
+		step(model.ActionOwn, "Service", "old", "taken over from a former cache of this name"),
 		step(model.ActionChange, "Service", "old", "metadata.ownerReferences differs"),
 	}, model.Configured, model.Configured)
 }

@@ -85,8 +85,8 @@ func released() model.CacheReport {
 	return done("e", model.Verdict{State: model.Settled, Message: "deleted"},
 		[]model.Step{
 			step(model.ActionDelete, "Service", "e", "the cache is being deleted"),
-			step(model.ActionRelease, "ClusteredCache", "e", "nothing is left to do"),
-		}, model.Deleted, model.Released)
+			step(model.ActionFinalize, "ClusteredCache", "e", "nothing is left to do"),
+		}, model.Deleted, model.Finalized)
 }
 
 func warned() model.CacheReport {
@@ -212,8 +212,8 @@ func TestSummaryLines(t *testing.T) {
 			"Done: 0 created, 1 changed (3 nodes restart), 0 deleted; 0 held, 0 failed; 2 caches: 1 settled, 1 progressing, 0 stalled, 0 failed", 1},
 		{"one restart", fleet(2, one), "Plan: 0 create, 1 change (1 node restarts), 0 delete; 0 held",
 			"Done: 0 created, 1 changed (1 node restarts), 0 deleted; 0 held, 0 failed; 2 caches: 1 settled, 1 progressing, 0 stalled, 0 failed", 1},
-		{"release", fleet(1, released()), "Plan: 0 create, 0 change, 1 delete, 1 release; 0 held",
-			"Done: 0 created, 0 changed, 1 deleted, 1 released; 0 held, 0 failed; 1 cache: 1 settled, 0 progressing, 0 stalled, 0 failed", 2},
+		{"finalize", fleet(1, released()), "Plan: 0 create, 0 change, 1 delete, 1 finalize; 0 held",
+			"Done: 0 created, 0 changed, 1 deleted, 1 finalized; 0 held, 0 failed; 1 cache: 1 settled, 0 progressing, 0 stalled, 0 failed", 2},
 		{"unchanged is no change", fleet(1, warned()), "Plan: 0 create, 0 change, 0 delete; 0 held",
 			"Done: 0 created, 0 changed, 0 deleted; 0 held, 0 failed; 1 cache: 1 settled, 0 progressing, 0 stalled, 0 failed", 0},
 		{"a failure leaves a step: planned, not done", fleet(1, refused()), "Plan: 1 create, 0 change, 1 delete; 0 held, 1 failed",

@@ -4,12 +4,12 @@ import "example.com/clusteredcache/reconcile/model"
 
 // expected is what the server answers to a step that goes well.
 var expected = map[model.Action]model.Result{
-	model.ActionCreate:  model.Created,
-	model.ActionChange:  model.Configured,
-	model.ActionDelete:  model.Deleted,
-	model.ActionReplace: model.Replaced,
-	model.ActionClaim:   model.Configured,
-	model.ActionRelease: model.Released,
+	model.ActionCreate:   model.Created,
+	model.ActionChange:   model.Configured,
+	model.ActionDelete:   model.Deleted,
+	model.ActionReplace:  model.Replaced,
+	model.ActionOwn:      model.Configured,
+	model.ActionFinalize: model.Finalized,
 }
 
 // notAttempted is the result of a step that the pass did not come to.

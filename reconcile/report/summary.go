@@ -6,9 +6,9 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// Steps counts steps on children, and releases of caches.
+// Steps counts steps on children, and removals of our finalizer from caches.
 type Steps struct {
-	Created, Changed, Deleted, Released int
+	Created, Changed, Deleted, Finalized int
 	// Restarts is the number of nodes that the changes make restart.
 	Restarts int
 }
@@ -93,13 +93,13 @@ func (s Summary) Changes() bool { return s.Writes+s.Edited > 0 }
 // add counts a step, and tells whether it is one that is counted.
 func (s *Steps) add(step model.Step, result model.Result) bool {
 	switch {
-	case result == model.Released:
-		s.Released++
+	case result == model.Finalized:
+		s.Finalized++
 	case step.Target.Kind == model.KindCache:
 		// The finalizer: ours to keep in order, nothing that a person reading
 		// a plan has to weigh.
 		return false
-	case step.Action == model.ActionClaim:
+	case step.Action == model.ActionOwn:
 		// The change of the same object that follows is counted.
 		return false
 	case result == model.Created:
@@ -117,11 +117,11 @@ func (s *Steps) add(step model.Step, result model.Result) bool {
 // that it did not come to or could not try.
 func (s Summary) planned() Steps {
 	return Steps{
-		Created:  s.Taken.Created + s.Left.Created,
-		Changed:  s.Taken.Changed + s.Left.Changed,
-		Deleted:  s.Taken.Deleted + s.Left.Deleted,
-		Released: s.Taken.Released + s.Left.Released,
-		Restarts: s.Taken.Restarts + s.Left.Restarts,
+		Created:   s.Taken.Created + s.Left.Created,
+		Changed:   s.Taken.Changed + s.Left.Changed,
+		Deleted:   s.Taken.Deleted + s.Left.Deleted,
+		Finalized: s.Taken.Finalized + s.Left.Finalized,
+		Restarts:  s.Taken.Restarts + s.Left.Restarts,
 	}
 }
 
@@ -129,8 +129,8 @@ func (s Summary) planned() Steps {
 func (s Summary) Plan() string {
 	t := s.planned()
 	line := fmt.Sprintf("Plan: %d create, %d change%s, %d delete", t.Created, t.Changed, restarts(t.Restarts), t.Deleted)
-	if t.Released > 0 {
-		line += fmt.Sprintf(", %d release", t.Released)
+	if t.Finalized > 0 {
+		line += fmt.Sprintf(", %d finalize", t.Finalized)
 	}
 	line += fmt.Sprintf("; %d held", s.Held)
 	if s.Edited > 0 {
@@ -150,8 +150,8 @@ func (s Summary) Plan() string {
 func (s Summary) Done() string {
 	t := s.Taken
 	line := fmt.Sprintf("Done: %d created, %d changed%s, %d deleted", t.Created, t.Changed, restarts(t.Restarts), t.Deleted)
-	if t.Released > 0 {
-		line += fmt.Sprintf(", %d released", t.Released)
+	if t.Finalized > 0 {
+		line += fmt.Sprintf(", %d finalized", t.Finalized)
 	}
 	return line + fmt.Sprintf("; %d held, %d failed; %s", s.Held, s.Failed, s.cachesLine())
 }

@@ -79,8 +79,8 @@ func (v view) edit(r model.CacheReport) item {
 }
 
 var marks = map[model.Action]string{
-	model.ActionCreate: "+", model.ActionChange: "~", model.ActionReplace: "~", model.ActionClaim: "~",
-	model.ActionDelete: "-", model.ActionRelease: "-",
+	model.ActionCreate: "+", model.ActionChange: "~", model.ActionReplace: "~", model.ActionOwn: "~",
+	model.ActionDelete: "-", model.ActionFinalize: "-",
 }
 
 func (v view) outcome(o model.Outcome) item {
@@ -137,8 +137,8 @@ func (v view) word(o model.Outcome) string {
 		return "not attempted"
 	case !v.preview:
 		return string(o.Result)
-	case o.Step.Action == model.ActionRelease && writes(o):
-		return "release"
+	case o.Step.Action == model.ActionFinalize && writes(o):
+		return "finalize"
 	case o.Result == notAttempted, o.Result == model.Estimated, o.Result == expected[o.Step.Action]:
 		return ""
 	}

@@ -166,7 +166,7 @@ func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.S
 		}
 		return model.Verdict{State: model.Progressing, Reason: v1.ReasonPending, Message: message}
 	case in.Cache.DeletionTimestamp != nil:
-		return released(in, p)
+		return finalized(in, p)
 	case n.exists && !n.observed:
 		return model.Verdict{State: model.Progressing, Reason: v1.ReasonNotObserved, Message: "waiting for the StatefulSet controller to see the newest StatefulSet"}
 	case !n.rolledOut():
@@ -175,10 +175,10 @@ func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.S
 	return model.Verdict{State: model.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
 }
 
-// released is the verdict on a cache that is being deleted and not kept by us.
+// finalized is the verdict on a cache that is being deleted and not kept by us.
 // It says what the deletion went on without.
-func released(in model.Input, p model.Plan) model.Verdict {
-	v := model.Verdict{State: model.Settled, Reason: v1.ReasonReleased, Message: "being deleted"}
+func finalized(in model.Input, p model.Plan) model.Verdict {
+	v := model.Verdict{State: model.Settled, Reason: v1.ReasonFinalized, Message: "being deleted"}
 	if len(p.Steps) > 0 {
 		v.Message = p.Steps[len(p.Steps)-1].Reason
 	}
