@@ -22,21 +22,30 @@ const (
 // ledger keeps what there is to say of a run. Its memory grows with the caches
 // that had something to do, not with the fleet.
 type ledger struct {
-	mu       sync.Mutex
-	all      bool // caches that need nothing are told too
-	plain    int  // settled at first sight, nothing to say
-	reports  map[types.NamespacedName]model.CacheReport
-	pending  map[types.NamespacedName]time.Time // unsettled -> due
-	now      Progress
 	clock    func() time.Time // that of times in plans
 	onChange func(Progress)
+	all      bool // caches that need nothing are told too
+
+	mu      sync.Mutex
+	plain   int  // settled at first sight, nothing to say
+	reports map[types.NamespacedName]model.CacheReport
+	pending map[types.NamespacedName]time.Time // unsettled -> due
+	now     Progress
 }
 
-func newLedger(onChange func(Progress)) *ledger {
+// newLedger returns an empty ledger. With all, the report has every cache: those
+// too that need nothing.
+func newLedger(o Options, all bool) *ledger {
+	clock := o.Now
+	if clock == nil {
+		clock = time.Now
+	}
 	return &ledger{
+		clock:    clock,
+		onChange: o.Progress,
+		all:      all,
 		reports:  map[types.NamespacedName]model.CacheReport{},
 		pending:  map[types.NamespacedName]time.Time{},
-		onChange: onChange,
 	}
 }
 
@@ -67,7 +76,7 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	switch {
 	case known:
 		// What earlier passes of this run did stays said.
-		r.Outcomes = append(earlier(before.Outcomes, nil), r.Outcomes...)
+		r.Outcomes = append(unsaid(before.Outcomes, nil), r.Outcomes...)
 		r.StatusWritten = r.StatusWritten || before.StatusWritten
 		l.reports[key] = r
 	case nothingToSay(r) && !l.all:
@@ -84,8 +93,7 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 
 // nothingToSay tells a cache that is as it should be and was before.
 func nothingToSay(r model.CacheReport) bool {
-	edited := r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
-	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !edited
+	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !r.Edited()
 }
 
 // interval is how long to wait before looking again.
@@ -175,9 +183,7 @@ func (l *ledger) fleet() model.Fleet {
 	for _, r := range l.reports {
 		f.Caches = append(f.Caches, r)
 	}
-	slices.SortFunc(f.Caches, func(a, b model.CacheReport) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(f.Caches, func(a, b model.CacheReport) int { return compareNames(a.Key(), b.Key()) })
 	return f
 }
 

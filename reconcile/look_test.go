@@ -88,9 +88,9 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		}
 		return m
 	}
-	wantVerdict(t, look(t, reconcile.Options{Expect: expect()}), "cache", model.Progressing, v1.ReasonSpecNotApplied)
+	wantVerdict(t, look(t, reconcile.Options{Manifests: expect()}), "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	// One that is not there is waited for: it has not been deleted meanwhile.
-	absent := look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: 2 * time.Second})
+	absent := look(t, reconcile.Options{Manifests: expect(), Wait: true, Timeout: 2 * time.Second})
 	wantVerdict(t, absent, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	if !absent.TimedOut {
 		t.Errorf("waited for a cache that is not there: %+v", absent)
@@ -100,12 +100,12 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		c.Spec.Resources.Requests = corev1.ResourceList{"cpu": quantity("1")}
 	})
 	settle(t, ns)
-	f := look(t, reconcile.Options{Expect: expect()})
+	f := look(t, reconcile.Options{Manifests: expect()})
 	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	if m := verdict(t, f, "cache").Message; m != `the stored spec is not that of standard input: spec.version is "1.6.38" and not "1.6.39"` {
 		t.Errorf("message: %s", m)
 	}
-	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: 2 * time.Second})
+	f = look(t, reconcile.Options{Manifests: expect(), Wait: true, Timeout: 2 * time.Second})
 	if !f.TimedOut {
 		t.Errorf("waited: %+v", f)
 	}
@@ -113,13 +113,13 @@ spec: {version: "1.6.39", resources: {requests: {cpu: 1000m}}} # the size is an 
 		update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.39" })
 		settle(t, ns)
 	})
-	f = look(t, reconcile.Options{Expect: expect(), Wait: true, Timeout: time.Minute})
+	f = look(t, reconcile.Options{Manifests: expect(), Wait: true, Timeout: time.Minute})
 	wantVerdict(t, f, "cache", model.Settled, v1.ReasonReady)
 	// What is being deleted is not what the file asks for, also when we have let go of it.
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = append(c.Finalizers, "test.example.com/keep") })
 	remove(t, ns, "cache")
 	settle(t, ns)
-	f = look(t, reconcile.Options{Expect: expect()})
+	f = look(t, reconcile.Options{Manifests: expect()})
 	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonSpecNotApplied)
 	update(t, c, func(c *v1.ClusteredCache) { c.Finalizers = nil })
 }

@@ -30,21 +30,25 @@ const unasked = 5 * time.Second
 // help to the API server.
 type patience struct {
 	longest time.Duration // that a request waits
-	end     <-chan struct{}
-	giveUp  context.CancelFunc
+	ended   <-chan struct{}
+	end     context.CancelFunc
 	said    sync.Once
 
 	mu       sync.Mutex
 	answered time.Time
 }
 
-func newPatience() *patience { return &patience{longest: maxThrottled, answered: time.Now()} }
+// newPatience returns patience that ends with ctx at the latest.
+func newPatience(ctx context.Context, longest time.Duration) *patience {
+	p := &patience{longest: longest, answered: time.Now()}
+	p.endWith(ctx)
+	return p
+}
 
-// until lets patience end with ctx at the latest. The function ends it.
-func (p *patience) until(ctx context.Context) context.CancelFunc {
-	ctx, p.giveUp = context.WithCancel(ctx)
-	p.end = ctx.Done()
-	return p.giveUp
+// endWith lets patience end with another context, between two passes.
+func (p *patience) endWith(ctx context.Context) {
+	ctx, p.end = context.WithCancel(ctx)
+	p.ended = ctx.Done()
 }
 
 // with calls ask until its answer is another than 429.
@@ -68,7 +72,7 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 			slog.Warn("the API server has too much to do and asks to wait", "longest", p.longest, "error", err)
 		})
 		select {
-		case <-p.end:
+		case <-p.ended:
 			return err
 		case <-ctx.Done():
 			return err
@@ -77,16 +81,17 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 	}
 }
 
-// exhausted is err, or when every other cache would meet it as well, the error
-// that says so. The delay that there is no time for counts as waited for, unless
-// it alone is too long: then this may be the only request that is refused.
+// exhausted is err, or the error which says that every other cache would meet it
+// as well. A delay that we have no time left for counts as already waited, up to
+// half the limit: one very long Retry-After does not prove that every request is
+// throttled.
 func (p *patience) exhausted(err error, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.answered)+min(delay, p.longest/2) < p.longest {
 		return err
 	}
-	p.giveUp() // those that still wait would wait in vain
+	p.end() // those that still wait would wait in vain
 	return fmt.Errorf("%w: %w", apply.ErrThrottled, err)
 }
 

@@ -71,14 +71,14 @@ func runStatus(ctx context.Context, args []string, p process) error {
 	}
 	about, none := firstLine(s.target, s.scope), where(s.scope)
 	if len(flags.files) > 0 {
-		if options.Expect, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
+		if options.Manifests, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
 			return err
 		}
 		none = sources(flags.files)
 		about = firstWords(s.target) + "the ClusteredCaches of " + none
 	}
 	s.console.say(about)
-	if options.Expect != nil && len(options.Expect.Caches) == 0 {
+	if options.Manifests != nil && len(options.Manifests.Caches) == 0 {
 		return errNoCaches(none)
 	}
 	fleet, err := s.run(ctx, s.client, options)

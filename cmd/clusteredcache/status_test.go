@@ -66,7 +66,7 @@ func TestStatusOptions(t *testing.T) {
 			}
 			got := s.passes[0]
 			if got.Concurrency != want.Concurrency || got.Nodes != want.Nodes || got.Wait != want.Wait || got.Timeout != want.Timeout ||
-				(got.Expect != nil) != (with != "") || got.Manifests != nil || got.Events {
+				(got.Manifests != nil) != (with != "") || got.Events {
 				t.Errorf("%s: got %+v, want %+v", args+with, got, want)
 			}
 		}

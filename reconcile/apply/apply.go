@@ -174,7 +174,7 @@ func (w *Writer) step(ctx context.Context, s model.Step, before written) (model.
 	if reason := w.estimate(err); reason != "" {
 		return w.estimated(ctx, s, reason)
 	}
-	return model.Outcome{Step: s, Result: model.Failed, Err: withRule(err), Rejected: rejected(err)}, nil
+	return model.Outcome{Step: s, Result: model.Failed, Err: withRule(err), Rejected: Rejected(err)}, nil
 }
 
 // estimated is the outcome of a step that could not be tried. The conflict by
@@ -249,15 +249,12 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return request, func() { stop(); cancel() }
 }
 
-// Fatal tells an error that every other cache would meet as well.
+// Fatal reports whether every other cache would meet the error as well.
 func Fatal(err error) bool { return apierrors.IsUnauthorized(err) || errors.Is(err, ErrThrottled) }
 
-// Lasting tells an answer that the server would repeat from a failure that may
-// pass.
-func Lasting(err error) bool { return Fatal(err) || rejected(err) }
-
-// rejected tells a refusal that the server would repeat from a passing failure.
-func rejected(err error) bool {
+// Rejected reports whether the server would repeat its refusal. Other failures may
+// be gone at the next try.
+func Rejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

@@ -65,7 +65,7 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 	if reason := w.estimate(err); reason != "" {
 		return Supposed{Cache: local, Estimate: reason}, nil
 	}
-	if rejected(err) {
+	if Rejected(err) {
 		return Supposed{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return Supposed{}, err

@@ -1,6 +1,10 @@
 package model
 
-import "example.com/clusteredcache/reconcile/fields"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/clusteredcache/reconcile/fields"
+)
 
 // Result says what the API server answered to a Step.
 type Result string
@@ -70,6 +74,16 @@ type CacheReport struct {
 	Standing *Standing
 	// StatusWritten: the status differed and was written.
 	StatusWritten bool
+}
+
+// Key is the cache's name.
+func (r CacheReport) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// Edited reports whether a manifest changes the cache itself.
+func (r CacheReport) Edited() bool {
+	return r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
 }
 
 // Standing is how a cache stands in numbers.

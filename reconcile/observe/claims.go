@@ -33,7 +33,7 @@ func (r *Reader) OldClaims(ctx context.Context, in model.Input) ([]string, error
 	}
 	var names []string
 	for ordinal := range min(cache.Spec.Size, v1.MaxSize) {
-		if name := fmt.Sprintf("%s-%s-%d", v1.ClaimName, cache.Name, ordinal); there[name] {
+		if name := resources.ClaimName(cache.Name, int(ordinal)); there[name] {
 			names = append(names, name)
 		}
 	}

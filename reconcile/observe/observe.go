@@ -104,9 +104,6 @@ func (r *Reader) named(ctx context.Context, scope Scope, yield func(Item) bool) 
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(scope.Names))) {
 		key := types.NamespacedName{Namespace: scope.Namespaces[0], Name: name}
 		in, err := r.One(ctx, key)
-		if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrUndecodable) {
-			return err // it speaks of the API server, not of this one cache
-		}
 		if !yield(Item{Key: key, Input: in, Err: err}) {
 			return nil
 		}

@@ -91,7 +91,7 @@ func (m *markdown) row(r model.CacheReport) string {
 		steps = s.planned()
 	}
 	name := prose(OneLine(r.Namespace + "/" + r.Name))
-	if edited(r) {
+	if r.Edited() {
 		name += map[bool]string{true: " (new)", false: " (edited)"}[r.Edit.New]
 	}
 	state := string(r.Verdict.State)

@@ -32,7 +32,7 @@ var resources = map[model.Kind]string{
 func Name(w io.Writer, f model.Fleet, o NameOptions) error {
 	var names []string
 	for _, r := range f.Caches {
-		if edited(r) {
+		if r.Edited() {
 			names = append(names, objectName(cacheOf(r)))
 		}
 		for _, outcome := range outcomes(r) {

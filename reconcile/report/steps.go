@@ -56,11 +56,6 @@ func effects(r model.CacheReport) []string {
 	return all
 }
 
-// edited tells whether a manifest changes the cache itself.
-func edited(r model.CacheReport) bool {
-	return r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
-}
-
 func cacheOf(r model.CacheReport) model.Ref {
 	return model.Ref{Kind: model.KindCache, Namespace: r.Namespace, Name: r.Name}
 }

@@ -59,7 +59,7 @@ func (s *Summary) addReport(r model.CacheReport) {
 	case model.NotDone:
 		s.Caches.Failed++
 	}
-	if edited(r) {
+	if r.Edited() {
 		s.Edited++
 	}
 	for _, o := range outcomes(r) {

@@ -52,7 +52,7 @@ type note struct {
 // items are what a report says of the cache and its children, the edit first.
 func (v view) items(r model.CacheReport) []item {
 	var items []item
-	if edited(r) {
+	if r.Edited() {
 		items = append(items, v.edit(r))
 	}
 	for _, o := range outcomes(r) {
