@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,68 +23,20 @@ func runDiff(ctx context.Context, args []string, p process) error {
 		return err
 	}
 	options := reconcile.Options{Scope: s.scope, Concurrency: flags.concurrency, Estimate: kube.CouldNotTry}
-	about, none := firstLine(s.target, s.scope), where(s.scope)
-	if len(flags.files) > 0 {
+	if len(flags.files) == 0 {
+		s.console.say(firstLine(s.target, s.scope))
+	} else {
 		if options.Manifests, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
 			return err
 		}
-		none = sources(flags.files)
-		about = firstWords(s.target) + "with the manifests of " + none
-	}
-	s.console.say(about)
-	if options.Manifests != nil {
-		sayManifests(s.console, options.Manifests)
+		s.console.say(firstWords(s.target) + "with the manifests of " + sources(flags.files))
+		saySkipped(s.console, options.Manifests)
+		if err := requireCaches(options.Manifests, flags.files); err != nil {
+			return err
+		}
 	}
 	fleet, err := s.run(ctx, client.NewDryRunClient(s.client), options)
-	if err == nil && fleet.Total == 0 && len(fleet.Caches) == 0 && !fleet.Interrupted {
-		if options.Manifests != nil {
-			return errNoCaches(none)
-		}
-		s.console.say("No ClusteredCaches found in " + none + ".")
-	}
-	return s.write(fleet, true, exitAfterDiff(ctx, fleet, err))
-}
-
-// defaultNamespace is that of manifests that name none.
-func (o *passFlags) defaultNamespace(target *kube.Target) string {
-	if len(o.namespaces) > 0 {
-		return o.namespaces[0]
-	}
-	return target.Namespace
-}
-
-// sources says in words where manifests come from.
-func sources(files []string) string {
-	names := slices.Clone(files)
-	for i := range names {
-		if names[i] == "-" {
-			names[i] = "standard input"
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-// errNoCaches: files without a ClusteredCache are most likely the wrong files,
-// and a pipeline should not pass because of that.
-func errNoCaches(sources string) error {
-	return fmt.Errorf("no ClusteredCaches found in %s", sources)
-}
-
-// sayManifests says what of the manifests is not looked at: nobody should take
-// a clean diff for one of everything in the files.
-func sayManifests(c *console, m *manifest.Set) {
-	total, parts := 0, []string{}
-	for _, kind := range slices.Sorted(maps.Keys(m.Skipped)) {
-		total += m.Skipped[kind]
-		parts = append(parts, fmt.Sprintf("%d %s", m.Skipped[kind], kind))
-	}
-	switch total {
-	case 0:
-	case 1:
-		c.say("Skipped 1 object of another kind: " + parts[0] + ".")
-	default:
-		c.say(fmt.Sprintf("Skipped %d objects of other kinds: %s.", total, strings.Join(parts, ", ")))
-	}
+	return s.finish(fleet, true, exitAfterDiff(ctx, fleet, err))
 }
 
 func helpDiff(w io.Writer) {

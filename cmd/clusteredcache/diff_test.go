@@ -90,7 +90,7 @@ func TestDiffExitStatus(t *testing.T) {
 		{name: "not attempted", fleet: fleet(1, left), want: 1},
 		{name: "estimated", fleet: fleet(1, with(model.Outcome{Result: model.Estimated})), want: 1},
 		{name: "deleted", fleet: fleet(1, with(model.Outcome{Result: model.Deleted})), want: 1},
-		{name: "released", fleet: fleet(1, with(model.Outcome{Result: model.Finalized})), want: 1},
+		{name: "finalized", fleet: fleet(1, with(model.Outcome{Result: model.Finalized})), want: 1},
 		{name: "unchanged with a warning", fleet: fleet(1, with(model.Outcome{Result: model.Unchanged, Warning: "w"})), want: 0},
 		{name: "an edit", fleet: fleet(1, edited), want: 1},
 		{name: "a new cache", fleet: fleet(1, added), want: 1},

@@ -52,10 +52,7 @@ func (r *reconciling) apply(ctx context.Context) error {
 		options.LingerUntil = r.started.Add(r.flags.linger)
 	}
 	fleet, err := r.run(ctx, r.client, options)
-	if fleet.Incomplete == "" && fleet.Total == 0 && len(fleet.Caches) == 0 && !fleet.Interrupted {
-		r.console.say("No ClusteredCaches found in " + where(r.scope) + ".")
-	}
-	return r.write(fleet, false, exitAfter(ctx, fleet, err, failOn(r.flags.failOn)))
+	return r.finish(fleet, false, exitAfter(ctx, fleet, err, failOn(r.flags.failOn)))
 }
 
 // asks says whether a person is there to be asked.

@@ -25,17 +25,17 @@ func runRender(_ context.Context, args []string, p process) error {
 	if err != nil {
 		return err
 	}
-	console := &console{w: p.stderr}
-	sayManifests(console, manifests)
-	if len(manifests.Caches) == 0 {
-		return errNoCaches(sources(flags.files))
+	stderr := &console{w: p.stderr}
+	saySkipped(stderr, manifests)
+	if err := requireCaches(manifests, flags.files); err != nil {
+		return err
 	}
 	rendered := p.render(manifests)
 	if err := writeYAML(p.stdout, rendered); err != nil {
-		console.say("clusteredcache: " + err.Error())
+		stderr.say("clusteredcache: " + err.Error())
 		return statusError(exitIncomplete)
 	}
-	if !sayFailures(console, rendered) {
+	if !sayFailures(stderr, rendered) {
 		return statusError(exitPartial)
 	}
 	return nil

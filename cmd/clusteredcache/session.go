@@ -68,9 +68,12 @@ func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options)
 	return fleet, err
 }
 
-// write writes the reports, and returns how the process ends: with status,
+// finish writes the reports and returns how the process ends: with status,
 // unless a report could not be written.
-func (s *session) write(f model.Fleet, preview bool, status exitStatus) error {
+func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
+	if f.Total == 0 && f.Incomplete == "" && !f.Interrupted {
+		s.console.say("No ClusteredCaches found in " + where(s.scope) + ".")
+	}
 	l := look{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
 	for _, o := range s.flags.outputs {
 		if err := o.write(s.stdout, f, l); err != nil {

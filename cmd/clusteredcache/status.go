@@ -69,23 +69,19 @@ func runStatus(ctx context.Context, args []string, p process) error {
 	if flags.wait {
 		options.Timeout = flags.timeout
 	}
-	about, none := firstLine(s.target, s.scope), where(s.scope)
-	if len(flags.files) > 0 {
+	if len(flags.files) == 0 {
+		s.console.say(firstLine(s.target, s.scope))
+	} else {
 		if options.Manifests, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
 			return err
 		}
-		none = sources(flags.files)
-		about = firstWords(s.target) + "the ClusteredCaches of " + none
-	}
-	s.console.say(about)
-	if options.Manifests != nil && len(options.Manifests.Caches) == 0 {
-		return errNoCaches(none)
+		s.console.say(firstWords(s.target) + "the ClusteredCaches of " + sources(flags.files))
+		if err := requireCaches(options.Manifests, flags.files); err != nil {
+			return err
+		}
 	}
 	fleet, err := s.run(ctx, s.client, options)
-	if fleet.Incomplete == "" && fleet.Total == 0 && !fleet.Interrupted {
-		s.console.say("No ClusteredCaches found in " + none + ".")
-	}
-	return s.write(fleet, false, exitAfter(ctx, fleet, err, failOnStalled))
+	return s.finish(fleet, false, exitAfter(ctx, fleet, err, failOnStalled))
 }
 
 func helpStatus(w io.Writer) {
