@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -11,6 +12,29 @@ import (
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
 )
+
+// diffFlags are the arguments of diff.
+type diffFlags struct {
+	passFlags
+	files []string
+}
+
+func newDiffFlags() *diffFlags {
+	o := &diffFlags{passFlags: newPassFlags("diff")}
+	o.bindScope()
+	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Show what would be if the manifests in `FILE` were applied: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
+	o.bindRest("Show created objects in full and the number of requests")
+	return o
+}
+
+// parseDiff reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseDiff(args []string) (*diffFlags, error) {
+	o := newDiffFlags()
+	err := o.parse(args, func() []contradiction {
+		return slices.Concat(o.ofFiles(o.files), unreadable(o.files))
+	})
+	return o, err
+}
 
 // runDiff makes the pass that reconcile would make, as a dry run.
 func runDiff(ctx context.Context, args []string, p process) error {

@@ -18,6 +18,32 @@ func (o *passFlags) defaultNamespace(target *kube.Target) string {
 	return target.Namespace
 }
 
+// ofFiles are the contradictions of -f with what else says which caches.
+func (o *passFlags) ofFiles(files []string) []contradiction {
+	given := len(files) > 0
+	return []contradiction{
+		{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
+		{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
+		{given && o.shard.Count > 0, "--shard and -f contradict: a part of all ClusteredCaches, or those of these files"},
+		{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
+		{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
+	}
+}
+
+// unreadable are the values of -f that no manifests can be read from.
+func unreadable(files []string) []contradiction {
+	stdin := 0
+	for _, f := range files {
+		if f == "-" {
+			stdin++
+		}
+	}
+	return []contradiction{
+		{slices.Contains(files, ""), "-f: the name of the file is empty"},
+		{stdin > 1, "-f - twice: standard input can be read once"},
+	}
+}
+
 // sources says in words where the manifests of files come from.
 func sources(files []string) string {
 	names := slices.Clone(files)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +15,44 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
+
+// reconcileFlags are the arguments of reconcile.
+type reconcileFlags struct {
+	passFlags
+	wait    bool
+	timeout time.Duration
+	linger  time.Duration
+	failOn  string
+	yes     bool
+}
+
+func newReconcileFlags() *reconcileFlags {
+	o := &reconcileFlags{passFlags: newPassFlags("reconcile")}
+	o.bindScope()
+	fs := o.own
+	fs.BoolVar(&o.wait, "wait", false, "Repeat passes until every cache has settled or is stalled")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up after this long, in the middle of a pass too; 0: never (with --wait)")
+	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
+	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
+	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")
+	o.bindRest("Report status writes and the number of requests")
+	return o
+}
+
+// parseReconcile reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseReconcile(args []string) (*reconcileFlags, error) {
+	o := newReconcileFlags()
+	err := o.parse(args, func() []contradiction {
+		return []contradiction{
+			{o.wait && o.own.Changed("linger"), "--wait and --linger contradict: --wait insists that everything settles, --linger does not"},
+			{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait: one pass has no timeout (--request-timeout is for single requests)"},
+			{o.timeout < 0, "--timeout must not be negative"},
+			{o.linger < 0, "--linger must not be negative"},
+			{!slices.Contains([]failOn{failOnStalled, failOnFailed}, failOn(o.failOn)), "--fail-on must be stalled or failed"},
+		}
+	})
+	return o, err
+}
 
 // reconciling is one run of the reconcile command.
 type reconciling struct {

@@ -6,13 +6,52 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/manifest"
 )
+
+// renderFlags are the arguments of render.
+type renderFlags struct {
+	own       *pflag.FlagSet
+	files     []string
+	namespace string
+}
+
+func newRenderFlags() *renderFlags {
+	o := &renderFlags{own: newFlags("render")}
+	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Read manifests from `FILE`: a file, a directory or - for stdin (repeatable)")
+	o.own.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the manifests that name none")
+	return o
+}
+
+// parseRender reads args. Its errors are usageErrors, or pflag.ErrHelp.
+func parseRender(args []string) (*renderFlags, error) {
+	o := newRenderFlags()
+	err := o.own.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return nil, err
+	}
+	if err == nil {
+		err = firstOf(slices.Concat([]contradiction{
+			{o.own.NArg() > 0, "render takes no arguments: pass each file with its own -f"},
+			{len(o.files) == 0, "-f is needed: render reads manifests, not a cluster"},
+			{o.namespace == "", "-n: the namespace is empty"},
+		}, unreadable(o.files)))
+	}
+	if err == nil {
+		err = checkNamespace(o.namespace)
+	}
+	if err != nil {
+		return nil, &usageError{"render", err}
+	}
+	return o, nil
+}
 
 // runRender prints the children of the ClusteredCaches in manifests. It needs
 // no cluster and no kubeconfig.

@@ -44,10 +44,10 @@ func newStatusFlags() *statusFlags {
 func parseStatus(args []string) (*statusFlags, error) {
 	o := newStatusFlags()
 	err := o.parse(args, func() []contradiction {
-		return append(append(o.ofFiles(o.files),
-			contradiction{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait"},
-			contradiction{o.timeout < 0, "--timeout must not be negative"},
-		), unreadable(o.files)...)
+		return slices.Concat(o.ofFiles(o.files), []contradiction{
+			{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait"},
+			{o.timeout < 0, "--timeout must not be negative"},
+		}, unreadable(o.files))
 	})
 	return o, err
 }
