@@ -59,7 +59,7 @@ func runDiff(ctx context.Context, args []string, p process) error {
 			return err
 		}
 	}
-	fleet, err := s.run(ctx, client.NewDryRunClient(s.client), options)
+	fleet, err := s.run(ctx, s.pass, client.NewDryRunClient(s.client), options)
 	return s.finish(fleet, true, exitAfterDiff(ctx, fleet, err))
 }
 

@@ -76,10 +76,14 @@ type process struct {
 	started    time.Time
 	load       func(connectionFlags) (*kube.Target, error)
 	connect    func(*kube.Target, *kube.Counter) (client.Client, error)
-	pass       func(context.Context, client.Client, reconcile.Options) (model.Fleet, error)
-	look       func(context.Context, client.Reader, reconcile.Options) (model.Fleet, error)
-	render     func(*manifest.Set) []reconcile.Rendered
+	// pass brings the caches in scope closer to their specs; inspect only reads
+	// them.
+	pass, inspect passFunc
+	render        func(*manifest.Set) []reconcile.Rendered
 }
+
+// passFunc walks the caches that the options choose, as reconcile.Run does.
+type passFunc func(context.Context, client.Client, reconcile.Options) (model.Fleet, error)
 
 func ourselves(started time.Time) process {
 	return process{
@@ -93,7 +97,9 @@ func ourselves(started time.Time) process {
 		load:    connectionFlags.load,
 		connect: kube.NewClient,
 		pass:    reconcile.Run,
-		look:    reconcile.Look,
-		render:  reconcile.Render,
+		inspect: func(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
+			return reconcile.Look(ctx, c, o)
+		},
+		render: reconcile.Render,
 	}
 }

@@ -91,7 +91,7 @@ func (r *reconciling) apply(ctx context.Context) error {
 	if r.flags.linger > 0 {
 		options.LingerUntil = r.started.Add(r.flags.linger)
 	}
-	fleet, err := r.run(ctx, r.client, options)
+	fleet, err := r.run(ctx, r.pass, r.client, options)
 	return r.finish(fleet, false, exitAfter(ctx, fleet, err, failOn(r.flags.failOn)))
 }
 
@@ -104,7 +104,7 @@ func (r *reconciling) asks() bool {
 // ask when there is nothing to do. The error is how the process ends when the
 // dry run could not be made.
 func (r *reconciling) confirm(ctx context.Context) (bool, error) {
-	fleet, err := r.run(ctx, client.NewDryRunClient(r.client),
+	fleet, err := r.run(ctx, r.pass, client.NewDryRunClient(r.client),
 		reconcile.Options{Scope: r.scope, Concurrency: r.flags.concurrency})
 	if fleet.Interrupted = ctx.Err() != nil; err != nil || fleet.Interrupted {
 		return false, statusError(exitAfter(ctx, fleet, err, failOnFailed))

@@ -40,9 +40,8 @@ func newSession(flags *passFlags, p process) (*session, error) {
 	return s, nil
 }
 
-// run makes one pass with c, shows how far it is, and says why it did not run
-// to its end.
-func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
+// run calls pass with c, shows its progress, and says why it was cut short.
+func (s *session) run(ctx context.Context, pass passFunc, c client.Client, o reconcile.Options) (model.Fleet, error) {
 	h := startHeartbeat(s.console)
 	defer h.stop()
 	o.Progress, o.Now = h.update, s.target.Clock.Now
@@ -56,7 +55,7 @@ func (s *session) run(ctx context.Context, c client.Client, o reconcile.Options)
 			<-told
 		}
 	}()
-	fleet, err := s.pass(ctx, c, o)
+	fleet, err := pass(ctx, c, o)
 	fleet.Requests = s.counter.Counts()
 	for ns, refusal := range fleet.Unlisted {
 		fleet.Unlisted[ns] = errors.New(kube.Explain(refusal, s.target))

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/manifest"
 	"example.com/clusteredcache/reconcile/model"
@@ -62,9 +60,6 @@ func runStatus(ctx context.Context, args []string, p process) error {
 	if err != nil {
 		return err
 	}
-	s.pass = func(ctx context.Context, c client.Client, o reconcile.Options) (model.Fleet, error) {
-		return p.look(ctx, c, o)
-	}
 	options := reconcile.Options{Scope: s.scope, Concurrency: flags.concurrency, Nodes: flags.verbose, Wait: flags.wait}
 	if flags.wait {
 		options.Timeout = flags.timeout
@@ -80,7 +75,7 @@ func runStatus(ctx context.Context, args []string, p process) error {
 			return err
 		}
 	}
-	fleet, err := s.run(ctx, s.client, options)
+	fleet, err := s.run(ctx, s.inspect, s.client, options)
 	return s.finish(fleet, false, exitAfter(ctx, fleet, err, failOnStalled))
 }
 

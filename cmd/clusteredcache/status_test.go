@@ -13,10 +13,10 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// looking is a stage whose looks give f.
+// looking is a stage where inspect returns f.
 func looking(f model.Fleet) *stage {
 	s := newStage(model.Fleet{})
-	s.look = func(_ context.Context, _ client.Reader, o reconcile.Options) (model.Fleet, error) {
+	s.inspect = func(_ context.Context, _ client.Client, o reconcile.Options) (model.Fleet, error) {
 		s.passes = append(s.passes, o)
 		return f, nil
 	}
