@@ -41,7 +41,7 @@ type reportFlags struct {
 }
 
 func newPassFlags(command string) passFlags {
-	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection"), reportFlags: reportFlags{formats: formats}}
+	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection"), reportFlags: reportFlags{formats: passFormats}}
 }
 
 func (o *passFlags) bindScope() {

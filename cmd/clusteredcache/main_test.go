@@ -168,20 +168,10 @@ func TestSigterm(t *testing.T) {
 	expect(t, "stdout", stdout.String(), "Interrupted: ", "Done: ")
 }
 
-// to is -o FORMAT=FILE.
-func to(t *testing.T, name, file string) output {
-	t.Helper()
-	f, ok := findFormat(formats, name)
-	if !ok {
-		t.Fatalf("no format %s", name)
-	}
-	return output{f, file}
-}
-
 func TestReplaceFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	f := model.Fleet{Total: 1}
-	if err := to(t, "json", path).write(nil, f, look{color: true}); err != nil {
+	if err := (output{jsonFormat, path}).write(nil, f, style{color: true}); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(path)
@@ -194,7 +184,7 @@ func TestReplaceFile(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := to(t, "text", link).write(nil, f, look{}); err != nil {
+	if err := (output{textFormat, link}).write(nil, f, style{}); err != nil {
 		t.Fatal(err)
 	}
 	if b, _ = os.ReadFile(path); !strings.HasPrefix(string(b), "Done: ") {
@@ -215,7 +205,7 @@ func TestReplaceFile(t *testing.T) {
 	if err != nil || len(left) != 2 {
 		t.Errorf("left in the directory: %v, %v", left, err)
 	}
-	if err := to(t, "text", "/dev/null").write(nil, f, look{}); err != nil {
+	if err := (output{textFormat, "/dev/null"}).write(nil, f, style{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -22,33 +22,36 @@ type output struct {
 	file string
 }
 
-// look is how a report appears.
-type look struct {
+// style says how a report appears.
+type style struct {
 	preview, verbose, color bool
 }
 
 // format is a value of -o.
 type format struct {
 	name  string
-	write func(io.Writer, model.Fleet, look) error
+	write func(io.Writer, model.Fleet, style) error
 }
 
-// formats are those of the commands that make a pass, in the order in which they
-// are told.
-var formats = []format{
-	{"text", func(w io.Writer, f model.Fleet, l look) error {
-		return report.Text(w, f, report.TextOptions{Preview: l.preview, Verbose: l.verbose, Color: l.color})
-	}},
-	{"json", func(w io.Writer, f model.Fleet, l look) error {
-		return report.JSON(w, f, report.JSONOptions{Preview: l.preview})
-	}},
-	{"markdown", func(w io.Writer, f model.Fleet, l look) error {
-		return report.Markdown(w, f, report.MarkdownOptions{Preview: l.preview, Verbose: l.verbose})
-	}},
-	{"name", func(w io.Writer, f model.Fleet, l look) error {
-		return report.Name(w, f, report.NameOptions{Preview: l.preview})
-	}},
-}
+// The formats of the commands that make a pass.
+var (
+	textFormat = format{"text", func(w io.Writer, f model.Fleet, s style) error {
+		return report.Text(w, f, report.TextOptions{Preview: s.preview, Verbose: s.verbose, Color: s.color})
+	}}
+	jsonFormat = format{"json", func(w io.Writer, f model.Fleet, s style) error {
+		return report.JSON(w, f, report.JSONOptions{Preview: s.preview})
+	}}
+	markdownFormat = format{"markdown", func(w io.Writer, f model.Fleet, s style) error {
+		return report.Markdown(w, f, report.MarkdownOptions{Preview: s.preview, Verbose: s.verbose})
+	}}
+	nameFormat = format{"name", func(w io.Writer, f model.Fleet, s style) error {
+		return report.Name(w, f, report.NameOptions{Preview: s.preview})
+	}}
+
+	// passFormats lists them in the order of the help text. The first is the
+	// default.
+	passFormats = []format{textFormat, jsonFormat, markdownFormat, nameFormat}
+)
 
 // formatNames lists them: "text, json, markdown or name".
 func formatNames(formats []format) string {
@@ -122,16 +125,16 @@ func writable(path string) error {
 	return nil
 }
 
-// write writes f to where o says; l is for stdout, a file has no colours.
-func (o output) write(stdout io.Writer, f model.Fleet, l look) error {
+// write writes f to stdout or to the file of o, which gets no colours.
+func (o output) write(stdout io.Writer, f model.Fleet, s style) error {
 	if o.file == "" {
-		if err := o.format.write(stdout, f, l); err != nil {
+		if err := o.format.write(stdout, f, s); err != nil {
 			return fmt.Errorf("writing the report: %w", err)
 		}
 		return nil
 	}
-	l.color = false
-	err := replaceFile(o.file, func(w io.Writer) error { return o.format.write(w, f, l) })
+	s.color = false
+	err := replaceFile(o.file, func(w io.Writer) error { return o.format.write(w, f, s) })
 	if err != nil {
 		return fmt.Errorf("writing the report to %s: %w", o.file, err)
 	}

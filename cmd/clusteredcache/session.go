@@ -73,9 +73,9 @@ func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
 	if f.Total == 0 && f.Incomplete == "" && !f.Interrupted {
 		s.console.say("No ClusteredCaches found in " + where(s.scope) + ".")
 	}
-	l := look{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
+	appearance := style{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
 	for _, o := range s.flags.outputs {
-		if err := o.write(s.stdout, f, l); err != nil {
+		if err := o.write(s.stdout, f, appearance); err != nil {
 			// The pass is done, but nobody learns what it did.
 			s.console.say("clusteredcache: " + err.Error())
 			status = max(status, exitIncomplete)

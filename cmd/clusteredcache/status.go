@@ -13,6 +13,11 @@ import (
 	"example.com/clusteredcache/reconcile/report"
 )
 
+// standingFormat is the text of status: one line per cache.
+var standingFormat = format{"text", func(w io.Writer, f model.Fleet, s style) error {
+	return report.Standing(w, f, report.TextOptions{Verbose: s.verbose, Color: s.color})
+}}
+
 // statusFlags are the arguments of status.
 type statusFlags struct {
 	passFlags
@@ -23,12 +28,7 @@ type statusFlags struct {
 
 func newStatusFlags() *statusFlags {
 	o := &statusFlags{passFlags: newPassFlags("status")}
-	o.formats = []format{
-		{"text", func(w io.Writer, f model.Fleet, l look) error {
-			return report.Standing(w, f, report.TextOptions{Verbose: l.verbose, Color: l.color})
-		}},
-		formats[slices.IndexFunc(formats, func(f format) bool { return f.name == "json" })],
-	}
+	o.formats = []format{standingFormat, jsonFormat}
 	o.bindScope()
 	fs := o.own
 	fs.StringArrayVarP(&o.files, "filename", "f", nil, "The ClusteredCaches in `FILE`, whose stored spec must be the file's: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
