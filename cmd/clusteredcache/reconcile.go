@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -73,9 +72,8 @@ func runReconcile(ctx context.Context, args []string, p process) error {
 	}
 	r := &reconciling{session: s, flags: flags}
 	r.console.say(firstLine(r.target, r.scope))
-	if r.asks() {
-		goOn, err := r.confirm(ctx)
-		if err != nil || !goOn {
+	if r.mayAsk() {
+		if err := r.confirm(ctx); err != nil {
 			return err
 		}
 	}
@@ -95,51 +93,52 @@ func (r *reconciling) apply(ctx context.Context) error {
 	return r.finish(fleet, false, exitAfter(ctx, fleet, err, failOn(r.flags.failOn)))
 }
 
-// asks says whether a person is there to be asked.
-func (r *reconciling) asks() bool {
+// mayAsk reports whether a person is there to answer a question.
+func (r *reconciling) mayAsk() bool {
 	return !r.flags.yes && r.isTerminal(r.stdin) && r.isTerminal(r.stderr)
 }
 
-// confirm shows what a pass would do, tried as a dry run, and asks. It does not
-// ask when there is nothing to do. The error is how the process ends when the
-// dry run could not be made.
-func (r *reconciling) confirm(ctx context.Context) (bool, error) {
+// confirm shows what a dry run would change, and asks whether to apply it. It
+// does not ask when there is nothing to do. Its error ends the process: the dry
+// run was cut short, or the answer is no.
+func (r *reconciling) confirm(ctx context.Context) error {
 	fleet, err := r.run(ctx, r.pass, client.NewDryRunClient(r.client),
 		reconcile.Options{Scope: r.scope, Concurrency: r.flags.concurrency})
-	if fleet.Interrupted = ctx.Err() != nil; err != nil || fleet.Interrupted {
-		return false, statusError(exitAfter(ctx, fleet, err, failOnFailed))
+	if status := exitCutShort(ctx, fleet, err); status != exitDone {
+		return statusError(status)
 	}
 	if report.Summarize(fleet).Writes == 0 {
-		return true, nil
+		return nil
 	}
 	_ = report.Text(r.console, fleet, report.TextOptions{Preview: true, Color: r.colorful(r.stderr)})
-	yes, err := r.question(ctx, "Apply? [y/N] ")
-	if err == nil && !yes {
-		// Not a success: what comes after && counts on the caches being done.
-		r.console.say("Nothing was changed.")
-		return false, statusError(exitIncomplete)
+	yes := r.question(ctx, "Apply? [y/N] ")
+	if yes {
+		return nil
 	}
-	return yes, err
+	r.console.say("Nothing was changed.")
+	// No is a failure, so that a command after && does not run.
+	return statusError(max(exitIncomplete, exitCutShort(ctx, fleet, nil)))
 }
 
-// question asks on stderr. Only y and yes are yes; the end of the input is no.
-func (r *reconciling) question(ctx context.Context, text string) (bool, error) {
+// question asks on stderr. Only y and yes mean yes. The end of the input and the
+// end of ctx mean no.
+func (r *reconciling) question(ctx context.Context, text string) bool {
 	_, _ = io.WriteString(r.console, text)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(r.stdin).ReadString('\n')
 		if !strings.HasSuffix(line, "\n") {
-			// No line feed came from the terminal to end ours.
+			// The terminal echoed no line feed that ends our line.
 			_, _ = io.WriteString(r.console, "\n")
 		}
 		answer <- strings.ToLower(strings.TrimSpace(line))
 	}()
 	select {
 	case a := <-answer:
-		return a == "y" || a == "yes", nil
+		return a == "y" || a == "yes"
 	case <-ctx.Done():
-		_, _ = io.WriteString(r.console, "\nNothing was changed.\n")
-		return false, statusError(exitAfter(ctx, model.Fleet{Interrupted: true}, nil, failOnFailed))
+		_, _ = io.WriteString(r.console, "\n")
+		return false
 	}
 }
 
