@@ -50,7 +50,7 @@ func runDiff(ctx context.Context, args []string, p process) error {
 	if len(flags.files) == 0 {
 		s.console.say(firstLine(s.target, s.scope))
 	} else {
-		if options.Manifests, err = manifest.Read(flags.files, p.stdin, flags.defaultNamespace(s.target)); err != nil {
+		if options.Manifests, err = manifest.Read(flags.files, p.stdin, s.namespace); err != nil {
 			return err
 		}
 		s.console.say(firstWords(s.target) + "with the manifests of " + sources(flags.files))

@@ -6,17 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/manifest"
 )
-
-// defaultNamespace is that of manifests that name none.
-func (o *passFlags) defaultNamespace(target *kube.Target) string {
-	if len(o.namespaces) > 0 {
-		return o.namespaces[0]
-	}
-	return target.Namespace
-}
 
 // ofFiles are the contradictions of -f with what else says which caches.
 func (o *passFlags) ofFiles(files []string) []contradiction {

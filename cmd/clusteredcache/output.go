@@ -88,11 +88,11 @@ func parseOutputs(formats []format, values []string) ([]output, error) {
 			return nil, fmt.Errorf("-o %s: the name of the file is missing", value)
 		}
 		if other, twice := taken[file]; twice {
-			where := file
+			target := file
 			if !isFile {
-				where = "standard output"
+				target = "standard output"
 			}
-			return nil, fmt.Errorf("-o %s and -o %s both write to %s", other, value, where)
+			return nil, fmt.Errorf("-o %s and -o %s both write to %s", other, value, target)
 		}
 		taken[file] = value
 		if isFile {
@@ -172,10 +172,11 @@ func pinned(err error) bool {
 // replaceWhole writes another file and puts it in the place of path.
 func replaceWhole(path string, fill func(io.Writer) error) error {
 	other := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
-	if rest := os.Remove(other); rest != nil && !errors.Is(rest, fs.ErrNotExist) {
-		return rest
+	err := os.Remove(other)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	err := writeInto(other, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fill)
+	err = writeInto(other, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fill)
 	if err == nil {
 		err = os.Rename(other, path)
 	}

@@ -70,9 +70,9 @@ func TestContradictions(t *testing.T) {
 type misuse struct{ args, want string }
 
 // wantUsageErrors: each is told in one line, and nothing is done.
-func wantUsageErrors(t *testing.T, command string, errors []misuse) {
+func wantUsageErrors(t *testing.T, command string, misuses []misuse) {
 	t.Helper()
-	for _, e := range errors {
+	for _, e := range misuses {
 		t.Run(e.args, func(t *testing.T) {
 			s := newStage(fleet(0))
 			if status := s.run(t.Context(), append([]string{command}, strings.Fields(e.args)...)...); status != exitUsage {

@@ -23,6 +23,14 @@ func (o *passFlags) scope(target *kube.Target) observe.Scope {
 	return s
 }
 
+// defaultNamespace is that of manifests that name none.
+func (o *passFlags) defaultNamespace(target *kube.Target) string {
+	if len(o.namespaces) > 0 {
+		return o.namespaces[0]
+	}
+	return target.Namespace
+}
+
 // where says in words which part of the cluster s is about.
 func where(s observe.Scope) string {
 	if s.Shard.Count > 0 {

@@ -16,17 +16,19 @@ import (
 // session is one run of a command that makes a pass.
 type session struct {
 	process
-	flags   *passFlags
-	target  *kube.Target
-	scope   observe.Scope
-	client  client.Client
-	counter *kube.Counter
-	console *console
+	reportFlags
+	target *kube.Target
+	scope  observe.Scope
+	// namespace is that of manifests that name none.
+	namespace string
+	client    client.Client
+	counter   *kube.Counter
+	console   *console
 }
 
 // newSession finds the cluster that the flags mean, without a request to it.
 func newSession(flags *passFlags, p process) (*session, error) {
-	s := &session{process: p, flags: flags, counter: &kube.Counter{}}
+	s := &session{process: p, reportFlags: flags.reportFlags, counter: &kube.Counter{}}
 	s.console = &console{w: p.stderr, terminal: p.isTerminal(p.stderr) && p.getenv("TERM") != "dumb"}
 	logTo(s.console)
 	var err error
@@ -36,7 +38,7 @@ func newSession(flags *passFlags, p process) (*session, error) {
 	if s.client, err = p.connect(s.target, s.counter); err != nil {
 		return nil, err
 	}
-	s.scope = flags.scope(s.target)
+	s.scope, s.namespace = flags.scope(s.target), flags.defaultNamespace(s.target)
 	return s, nil
 }
 
@@ -73,8 +75,8 @@ func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
 	if f.Total == 0 && f.Incomplete == "" && !f.Interrupted {
 		s.console.say("No ClusteredCaches found in " + where(s.scope) + ".")
 	}
-	appearance := style{preview: preview, verbose: s.flags.verbose, color: s.colorful(s.stdout)}
-	for _, o := range s.flags.outputs {
+	appearance := style{preview: preview, verbose: s.verbose, color: s.colorful(s.stdout)}
+	for _, o := range s.outputs {
 		if err := o.write(s.stdout, f, appearance); err != nil {
 			// The pass is done, but nobody learns what it did.
 			s.console.say("clusteredcache: " + err.Error())
@@ -89,7 +91,7 @@ func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
 
 // colorful decides whether a stream gets colours.
 func (s *session) colorful(stream io.Writer) bool {
-	switch s.flags.color {
+	switch s.color {
 	case "always":
 		return true
 	case "never":
