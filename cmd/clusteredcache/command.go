@@ -20,7 +20,7 @@ type command struct {
 	help func(io.Writer)
 }
 
-// commands are the subcommands in the order of the help text.
+// commands returns the subcommands in the order of the help text.
 func commands() []command {
 	return []command{
 		{"reconcile", "apply what ClusteredCaches ask for, once, and report", runReconcile, helpReconcile},
@@ -31,10 +31,11 @@ func commands() []command {
 	}
 }
 
-// usageError is a command line that cannot be used. The sentence is followed
-// by where to read on.
+// usageError reports a command line that cannot be used. Its text ends with the
+// help command to run.
 type usageError struct {
-	// command is the one whose help to read; empty: the general one.
+	// command is the subcommand with the relevant help. Empty means the general
+	// help.
 	command string
 	err     error
 }
@@ -49,13 +50,13 @@ func (e *usageError) Error() string {
 
 func (e *usageError) Unwrap() error { return e.err }
 
-// statusError is how a command ends that has said all there is to say.
+// statusError ends a command that has already printed everything.
 type statusError exitStatus
 
 func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// run runs the subcommand that args name and says what to exit with. An error
-// is printed here and nowhere else.
+// run runs the subcommand that args name and returns the exit status. It prints
+// every error except a statusError.
 func run(ctx context.Context, args []string, p process) exitStatus {
 	err := dispatch(ctx, args, p)
 	var status statusError
@@ -69,6 +70,7 @@ func run(ctx context.Context, args []string, p process) exitStatus {
 	return exitUsage
 }
 
+// dispatch finds the subcommand that args name, or its help, and runs it.
 func dispatch(ctx context.Context, args []string, p process) error {
 	if len(args) == 0 {
 		helpGeneral(p.stderr)
@@ -132,7 +134,7 @@ func helpGeneral(w io.Writer) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-// newFlags is an empty flag set that leaves printing to us.
+// newFlags returns an empty flag set that prints nothing itself.
 func newFlags(name string) *pflag.FlagSet {
 	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)

@@ -7,7 +7,7 @@ import (
 	"example.com/clusteredcache/reconcile/kube"
 )
 
-// connectionFlags are client-go's own, but for the namespace.
+// connectionFlags are the connection flags of client-go, without --namespace.
 type connectionFlags struct {
 	kubeconfig string
 	overrides  *clientcmd.ConfigOverrides
@@ -17,13 +17,13 @@ func (c *connectionFlags) bind(fs *pflag.FlagSet) {
 	c.overrides = &clientcmd.ConfigOverrides{}
 	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use (default: KUBECONFIG; in a pod its ServiceAccount; ~/.kube/config)")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
-	// Ours is repeatable.
+	// passFlags has a repeatable --namespace.
 	names.ContextOverrideFlags.Namespace.LongName = ""
 	names.Timeout.Default = kube.RequestTimeout.String()
 	clientcmd.BindOverrideFlags(c.overrides, fs, names)
 }
 
-// load finds the cluster that the flags and the environment mean.
+// load finds the cluster that the flags and the environment choose.
 func (c connectionFlags) load() (*kube.Target, error) {
 	t, err := kube.Load(c.overrides, c.kubeconfig)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"example.com/clusteredcache/reconcile/report"
 )
 
-// console is stderr: whole lines, and on a terminal below them one status line
-// that is written again and again. It may be used from many goroutines.
+// console writes whole lines to stderr. On a terminal it keeps one status line
+// below them, which it overwrites. Goroutines may share a console.
 type console struct {
 	mu       sync.Mutex
 	w        io.Writer
@@ -25,8 +25,8 @@ type console struct {
 // eraseLine returns to the start of the line and clears it.
 const eraseLine = "\r\x1b[K"
 
-// Write writes whole lines, above the status line. The error is always nil: a
-// pass does not end because nobody listens.
+// Write writes whole lines above the status line. The error is always nil,
+// because a pass continues when stderr is closed.
 func (c *console) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *console) say(sentence string) {
 	_, _ = fmt.Fprintln(c, report.OneLine(sentence))
 }
 
-// setStatus puts line in the place of the status line; empty: none.
+// setStatus replaces the status line. An empty line removes it.
 func (c *console) setStatus(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +56,8 @@ func (c *console) setStatus(line string) {
 	c.status = line
 }
 
-// logTo makes every logger of the process write to w: ours, client-go's and
-// controller-runtime's.
+// logTo makes every logger of the process write to w: the default one, that of
+// client-go and that of controller-runtime.
 func logTo(w io.Writer) {
 	handler := slog.NewTextHandler(w, nil)
 	slog.SetDefault(slog.New(handler))

@@ -27,11 +27,11 @@ func newDiffFlags() *diffFlags {
 	return o
 }
 
-// parseDiff reads args. Its errors are usageErrors, or pflag.ErrHelp.
+// parseDiff reads args. Its errors are usageErrors or pflag.ErrHelp.
 func parseDiff(args []string) (*diffFlags, error) {
 	o := newDiffFlags()
 	err := o.parse(args, func() []contradiction {
-		return slices.Concat(o.ofFiles(o.files), unreadable(o.files))
+		return slices.Concat(o.besideFiles(o.files), unreadable(o.files))
 	})
 	return o, err
 }

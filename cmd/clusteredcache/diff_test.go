@@ -24,7 +24,7 @@ import (
 
 const someCache = "apiVersion: cache.example.com/v1\nkind: ClusteredCache\nmetadata: {name: a}\nspec: {version: '1'}\n"
 
-// with is a cache of which one step went as told.
+// with returns a cache with one step, whose outcome is o.
 func with(o model.Outcome) model.CacheReport {
 	r := creating()
 	o.Step = r.Plan.Steps[0]
@@ -129,7 +129,8 @@ func TestDiffExitStatus(t *testing.T) {
 	}
 }
 
-// Nothing that goes wrong in the program itself reads as "there are changes".
+// TestDiffPanic checks that a fault in the program does not exit with 1, which
+// means "there are changes".
 func TestDiffPanic(t *testing.T) {
 	s := newStage()
 	s.pass = func(context.Context, client.Client, reconcile.Options) (model.Fleet, error) { panic("boom") }
@@ -149,7 +150,7 @@ func TestDiffOptions(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 	if got := o.Estimate(apierrors.NewNotFound(corev1.Resource("namespaces"), "b")); got == "" {
-		t.Error("a missing namespace is no reason to estimate")
+		t.Error("a missing namespace does not lead to an estimate")
 	}
 	expect(t, "stderr", s.err.String(), ", namespace b, only x\n")
 }
@@ -194,7 +195,7 @@ func TestDiffOfNothing(t *testing.T) {
 	expect(t, "stderr", s.err.String(), "Skipped 1 object of another kind: 1 Pod.\n", "clusteredcache: no ClusteredCaches found in standard input\n")
 }
 
-// Several reports at once; colours and -v reach those that have them.
+// TestDiffOutputs writes several reports at once. Only stdout gets colours.
 func TestDiffOutputs(t *testing.T) {
 	dir := t.TempDir()
 	s := newStage(fleet(1, creating())).atTerminal("")

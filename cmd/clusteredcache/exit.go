@@ -11,28 +11,27 @@ import (
 	"example.com/clusteredcache/reconcile/report"
 )
 
-// exitStatus is what the process ends with. The numbers are part of the
-// command line's contract.
+// exitStatus is the exit status of the process. Scripts rely on the numbers.
 type exitStatus int
 
 const (
-	// exitDone: the pass is complete and nothing failed.
+	// exitDone means that the pass is complete and nothing failed.
 	exitDone exitStatus = 0
-	// exitChanges: diff alone; a pass would change something.
+	// exitChanges means that a pass would change something. Only diff returns it.
 	exitChanges exitStatus = 1
-	// exitUsage: the command line or the configuration cannot be used; nothing
-	// was done.
+	// exitUsage means that the command line or the configuration cannot be used.
+	// Nothing was done.
 	exitUsage exitStatus = 2
-	// exitPartial: some caches failed or are stalled, or some namespaces may not
-	// be listed; the others are done.
+	// exitPartial means that some caches failed or are stalled, or that some
+	// namespaces may not be listed. The others are done.
 	exitPartial exitStatus = 3
-	// exitUnsettled: --wait ended before everything settled.
+	// exitUnsettled means that --wait ended before everything settled.
 	exitUnsettled exitStatus = 4
-	// exitIncomplete: the pass could not run or was cut short.
+	// exitIncomplete means that the pass could not run or was cut short.
 	exitIncomplete exitStatus = 5
 )
 
-// failOn says which states of caches make the process fail.
+// failOn is the least serious state of a cache that makes the process fail.
 type failOn string
 
 const (
@@ -40,9 +39,8 @@ const (
 	failOnFailed  failOn = "failed"
 )
 
-// exitAfter is the status after a pass. When more than one would fit, the one
-// that says the least was done wins: a signal, then a pass that could not run,
-// then a wait that ended too early, then single caches.
+// exitAfter returns the status after a pass. When several apply, the first of
+// these wins: a signal, an incomplete pass, a wait that timed out, single caches.
 func exitAfter(ctx context.Context, f model.Fleet, err error, on failOn) exitStatus {
 	s := report.Summarize(f)
 	caches := s.Caches
@@ -57,9 +55,9 @@ func exitAfter(ctx context.Context, f model.Fleet, err error, on failOn) exitSta
 	return exitDone
 }
 
-// exitAfterDiff is the status after a dry run: any trouble wins over changes,
-// or a script would take half a diff for a whole one. A cache that is or would
-// be stalled is no trouble of the diff.
+// exitAfterDiff returns the status after a dry run. A failure wins over changes,
+// because a script could mistake a partial diff for a complete one. A stalled
+// cache does not make the diff fail.
 func exitAfterDiff(ctx context.Context, f model.Fleet, err error) exitStatus {
 	s := report.Summarize(f)
 	switch status := exitCutShort(ctx, f, err); {
@@ -73,8 +71,8 @@ func exitAfterDiff(ctx context.Context, f model.Fleet, err error) exitStatus {
 	return exitDone
 }
 
-// exitCutShort is the status after a pass that did not come to its end, and
-// exitDone after one that did.
+// exitCutShort returns the status after a pass that was cut short, and exitDone
+// after a complete one.
 func exitCutShort(ctx context.Context, f model.Fleet, err error) exitStatus {
 	var s signalError
 	if errors.As(context.Cause(ctx), &s) {
@@ -86,12 +84,12 @@ func exitCutShort(ctx context.Context, f model.Fleet, err error) exitStatus {
 	return exitDone
 }
 
-// signalError is why a context ended.
+// signalError is the cause of a context that a signal ended.
 type signalError struct{ signal os.Signal }
 
 func (e signalError) Error() string { return "received signal: " + e.signal.String() }
 
-// signalled is the status of a process that a signal ended, as shells show it.
+// signalled returns the status that shells show for a process that s ended.
 func signalled(s os.Signal) exitStatus {
 	if n, ok := s.(syscall.Signal); ok {
 		return exitStatus(128 + int(n))
@@ -99,8 +97,8 @@ func signalled(s os.Signal) exitStatus {
 	return exitIncomplete
 }
 
-// untilSignal returns a context that ends, with a signalError as its cause, at
-// the first SIGINT or SIGTERM, and a channel that yields the second.
+// untilSignal returns a context that ends at the first SIGINT or SIGTERM, with a
+// signalError as its cause. The channel yields the second signal.
 func untilSignal(parent context.Context) (context.Context, <-chan os.Signal) {
 	ctx, cancel := context.WithCancelCause(parent)
 	received := make(chan os.Signal, 2)

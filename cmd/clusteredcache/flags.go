@@ -17,7 +17,7 @@ import (
 type passFlags struct {
 	command    string
 	connection connectionFlags
-	// own and connecting are the two groups of the help text.
+	// own and connecting are the two groups of flags in the help text.
 	own, connecting *pflag.FlagSet
 
 	names         []string
@@ -31,9 +31,9 @@ type passFlags struct {
 	reportFlags
 }
 
-// reportFlags say how to report.
+// reportFlags choose the formats and the style of the reports.
 type reportFlags struct {
-	formats     []format // that -o may name
+	formats     []format // the values that -o accepts
 	outputTexts []string
 	outputs     []output
 	color       string
@@ -44,6 +44,7 @@ func newPassFlags(command string) passFlags {
 	return passFlags{command: command, own: newFlags(command), connecting: newFlags("connection"), reportFlags: reportFlags{formats: passFormats}}
 }
 
+// bindScope declares the flags that choose the caches.
 func (o *passFlags) bindScope() {
 	fs := o.own
 	fs.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable)")
@@ -52,7 +53,8 @@ func (o *passFlags) bindScope() {
 	fs.Var(&o.shard, "shard", "Only the part `INDEX/COUNT` of the ClusteredCaches, such as 0/3: COUNT processes share a fleet")
 }
 
-// bindRest binds what follows a command's own flags.
+// bindRest declares the common flags that follow a command's own. The argument
+// is the description of --verbose.
 func (o *passFlags) bindRest(verbose string) {
 	fs := o.own
 	fs.IntVar(&o.concurrency, "concurrency", 10, "Work on `N` ClusteredCaches at the same time")
@@ -62,9 +64,9 @@ func (o *passFlags) bindRest(verbose string) {
 	o.connection.bind(o.connecting)
 }
 
-// parse reads args. Its errors are usageErrors, or pflag.ErrHelp. own are the
-// contradictions of the command's own flags, to be told after the common ones.
-func (o *passFlags) parse(args []string, own func() []contradiction) error {
+// parse reads args. It checks the common contradictions first, then those of the
+// command's own flags. Its errors are usageErrors or pflag.ErrHelp.
+func (o *passFlags) parse(args []string, ofCommand func() []contradiction) error {
 	all := newFlags(o.command)
 	all.AddFlagSet(o.own)
 	all.AddFlagSet(o.connecting)
@@ -74,7 +76,7 @@ func (o *passFlags) parse(args []string, own func() []contradiction) error {
 	}
 	if err == nil {
 		o.names = all.Args()
-		err = firstOf(append(o.contradictions(), own()...))
+		err = firstOf(slices.Concat(o.contradictions(), ofCommand()))
 	}
 	if err == nil {
 		err = o.complete()
@@ -85,7 +87,7 @@ func (o *passFlags) parse(args []string, own func() []contradiction) error {
 	return nil
 }
 
-// complete checks single flags and fills in what follows from them.
+// complete checks single flags and fills in the fields derived from them.
 func (o *passFlags) complete() error {
 	for _, name := range o.names {
 		if validation.IsDNS1123Subdomain(name) != nil {
@@ -114,6 +116,7 @@ func (o *passFlags) complete() error {
 	return err
 }
 
+// checkNamespace refuses a value of -n that no namespace can have as its name.
 func checkNamespace(name string) error {
 	if validation.IsDNS1123Label(name) != nil {
 		return fmt.Errorf("-n: %q cannot be the name of a namespace", name)
@@ -121,21 +124,21 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// unique sorts values and leaves each once: the order they are given in says
-// nothing.
+// unique returns the values sorted, each once. The order on the command line has
+// no meaning.
 func unique(values []string) []string {
 	values = slices.Clone(values)
 	slices.Sort(values)
 	return slices.Compact(values)
 }
 
-// contradiction is a combination of flags that cannot be meant as it stands.
+// contradiction is a combination of flags that a command must refuse.
 type contradiction struct {
 	found    bool
 	sentence string
 }
 
-// firstOf is the first contradiction that was found.
+// firstOf returns the first contradiction that was found, as an error.
 func firstOf(list []contradiction) error {
 	for _, c := range list {
 		if c.found {
@@ -145,6 +148,7 @@ func firstOf(list []contradiction) error {
 	return nil
 }
 
+// contradictions lists those of the common flags.
 func (o *passFlags) contradictions() []contradiction {
 	named := len(o.names) > 0
 	return []contradiction{

@@ -13,8 +13,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 )
 
-// FuzzFlags: whatever the command line is, it is refused by a usageError of one
-// line, or can be used. Arguments stand one a line.
+// FuzzFlags checks that every command line either works or is refused with a
+// usageError. The input holds one argument per line.
 func FuzzFlags(f *testing.F) {
 	for _, seed := range []string{
 		"a", "a\n-n\nshop", "-A", "--wait\n--timeout\n1m", "--linger=1s", "--shard\n0/3", "--shard=99999999999999999999/3",
@@ -36,7 +36,7 @@ func FuzzFlags(f *testing.F) {
 	})
 }
 
-// wantUsable checks what the rest of the program takes for granted.
+// wantUsable checks what the rest of the program relies on.
 func wantUsable(t *testing.T, o *passFlags, err error) {
 	t.Helper()
 	var usage *usageError
@@ -48,7 +48,7 @@ func wantUsable(t *testing.T, o *passFlags, err error) {
 	}
 }
 
-// FuzzRender: whatever stands in a file, it is refused in words or rendered.
+// FuzzRender checks that every file is either rendered or refused with a message.
 func FuzzRender(f *testing.F) {
 	samples, err := filepath.Glob("../../testdata/scenarios/*/cache.yaml")
 	if err != nil || len(samples) == 0 {

@@ -9,13 +9,13 @@ import (
 	"example.com/clusteredcache/reconcile"
 )
 
-// How often a heartbeat shows: on a terminal, and in a log.
+// The intervals between two beats, on a terminal and in a log.
 const (
 	redrawEvery = 100 * time.Millisecond
 	logEvery    = 10 * time.Second
 )
 
-// heartbeat shows how far a run is.
+// heartbeat shows the progress of a run at regular intervals.
 type heartbeat struct {
 	console *console
 	started time.Time
@@ -36,14 +36,14 @@ func startHeartbeat(c *console) *heartbeat {
 	return h
 }
 
-// update notes how far the run is; it is shown at the next beat.
+// update stores the progress that the next beat shows.
 func (h *heartbeat) update(p reconcile.Progress) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last = p
 }
 
-// stop ends the heartbeat and takes its line away.
+// stop ends the heartbeat and removes its line.
 func (h *heartbeat) stop() {
 	close(h.end)
 	h.ended.Wait()

@@ -1,10 +1,11 @@
-// Command clusteredcache brings ClusteredCaches to the state that they ask for:
-// one pass over the fleet, a report, an exit status.
+// Command clusteredcache brings ClusteredCaches to the state that their specs
+// ask for. It makes one pass over the fleet, writes a report and exits.
 //
 //	args -> command table -> flags and their contradictions -> kube.Load, kube.NewClient
 //	     -> reconcile.Run -> report on stdout -> exit status
 //
-// diff is the same with a dry-run client, status with reconcile.Look.
+// The command diff does the same with a dry-run client. The command status calls
+// reconcile.Look instead of reconcile.Run.
 //
 // Results go to stdout and everything else (the first line, progress, logs,
 // questions, errors) to stderr. Only main ends the process.
@@ -31,14 +32,15 @@ import (
 
 func main() {
 	started := time.Now()
-	// A pass keeps little and drops much: with Go's own 100 a fifth of its CPU
-	// is spent on finding that out. GOMEMLIMIT counts all the same.
+	// A pass allocates much memory and keeps little of it. With Go's default of
+	// 100, garbage collection takes a fifth of the CPU time. GOMEMLIMIT still
+	// applies.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
-	// A reader of our output that goes away must not end a pass between two
-	// writes: with a handler, writing to it becomes an error instead. Ignoring
-	// the signal would be inherited by credential plugins.
+	// A closed output pipe must not end a pass between two writes. With a
+	// handler for SIGPIPE, writing to the pipe returns an error instead. Ignoring
+	// the signal is worse: credential plugins would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, again := untilSignal(context.Background())
 	done := make(chan exitStatus, 1)
@@ -53,8 +55,8 @@ func main() {
 	}
 }
 
-// guarded turns a panic, for which Go exits with 2, into a status that does
-// not look like a usage error.
+// guarded turns a panic into exitIncomplete. Go itself would exit with 2, which
+// looks like a usage error.
 func guarded(stderr io.Writer, f func() exitStatus) (status exitStatus) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -65,13 +67,13 @@ func guarded(stderr io.Writer, f func() exitStatus) (status exitStatus) {
 	return f()
 }
 
-// process is what the commands see of the world outside; tests put their own
-// in its place.
+// process holds everything that the commands use of the world outside. Tests
+// replace it.
 type process struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	// isTerminal says whether one of the three streams is a terminal.
+	// isTerminal reports whether one of the three streams is a terminal.
 	isTerminal func(stream any) bool
 	started    time.Time
 	load       func(connectionFlags) (*kube.Target, error)
@@ -85,6 +87,7 @@ type process struct {
 // passFunc walks the caches that the options choose, as reconcile.Run does.
 type passFunc func(context.Context, client.Client, reconcile.Options) (model.Fleet, error)
 
+// ourselves returns the process that main runs in.
 func ourselves(started time.Time) process {
 	return process{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"clusteredcache": main})
 }
 
-// The scripts are transcripts of a shell, without a cluster. "exits N COMMAND"
-// runs COMMAND and wants N as its exit status.
+// TestScripts runs shell transcripts that need no cluster. "exits N COMMAND" runs
+// COMMAND, which must exit with status N.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -55,16 +55,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// stage is a process without a cluster: the pass is a function of the test.
+// stage is a process without a cluster. The test provides the pass.
 type stage struct {
 	process
 	out, err bytes.Buffer
-	// passes are the options of the passes made, dryRun says which were dry.
+	// passes holds the options of every pass, dryRun whether it was a dry run.
 	passes []reconcile.Options
 	dryRun []bool
 }
 
-// writing stands for the client that writes.
+// writing marks the client that really writes.
 type writing struct{ client.Client }
 
 func newStage(fleets ...model.Fleet) *stage {
@@ -92,7 +92,7 @@ func newStage(fleets ...model.Fleet) *stage {
 	return s
 }
 
-// atTerminal puts the streams at a terminal where typed was typed.
+// atTerminal makes the streams a terminal, where a person types typed.
 func (s *stage) atTerminal(typed string) *stage {
 	s.stdin = strings.NewReader(typed)
 	s.isTerminal = func(any) bool { return true }
@@ -110,7 +110,7 @@ func expect(t *testing.T, what, got string, parts ...string) {
 	}
 }
 
-func TestPanicIsNoUsageError(t *testing.T) {
+func TestPanicIsNotAUsageError(t *testing.T) {
 	var b bytes.Buffer
 	if status := guarded(&b, func() exitStatus { panic("boom") }); status != exitIncomplete {
 		t.Errorf("exit status %d", status)
@@ -135,11 +135,12 @@ func TestUntilSignal(t *testing.T) {
 			t.Errorf("second signal %v", s)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("the second signal is not told")
+		t.Error("the second signal does not arrive")
 	}
 }
 
-// A real process in the middle of a pass: the API server does not answer.
+// TestSigterm signals a real process in the middle of a pass, while the API
+// server does not answer.
 func TestSigterm(t *testing.T) {
 	asked, release := make(chan struct{}, 1), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

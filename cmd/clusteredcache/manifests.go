@@ -9,8 +9,9 @@ import (
 	"example.com/clusteredcache/reconcile/manifest"
 )
 
-// ofFiles are the contradictions of -f with what else says which caches.
-func (o *passFlags) ofFiles(files []string) []contradiction {
+// besideFiles lists the contradictions of -f with the other flags that choose
+// caches.
+func (o *passFlags) besideFiles(files []string) []contradiction {
 	given := len(files) > 0
 	return []contradiction{
 		{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
@@ -21,7 +22,7 @@ func (o *passFlags) ofFiles(files []string) []contradiction {
 	}
 }
 
-// unreadable are the values of -f that no manifests can be read from.
+// unreadable lists the values of -f that name nothing to read.
 func unreadable(files []string) []contradiction {
 	stdin := 0
 	for _, f := range files {
@@ -35,7 +36,7 @@ func unreadable(files []string) []contradiction {
 	}
 }
 
-// sources says in words where the manifests of files come from.
+// sources describes files, the values of -f, in words.
 func sources(files []string) string {
 	names := slices.Clone(files)
 	for i := range names {

@@ -15,7 +15,7 @@ import (
 	"example.com/clusteredcache/reconcile/report"
 )
 
-// output is one -o FORMAT[=FILE].
+// output is one value of -o: FORMAT[=FILE].
 type output struct {
 	format format
 	// file is empty for stdout.
@@ -27,7 +27,7 @@ type style struct {
 	preview, verbose, color bool
 }
 
-// format is a value of -o.
+// format is one way to write a report.
 type format struct {
 	name  string
 	write func(io.Writer, model.Fleet, style) error
@@ -53,7 +53,7 @@ var (
 	passFormats = []format{textFormat, jsonFormat, markdownFormat, nameFormat}
 )
 
-// formatNames lists them: "text, json, markdown or name".
+// formatNames lists the names in words: "text, json, markdown or name".
 func formatNames(formats []format) string {
 	last := len(formats) - 1
 	names := make([]string, 0, last)
@@ -71,7 +71,8 @@ func findFormat(formats []format, name string) (format, bool) {
 	return formats[at], true
 }
 
-// parseOutputs reads the values of -o. Text goes to stdout when there are none.
+// parseOutputs reads the values of -o. Without values the first format goes to
+// stdout.
 func parseOutputs(formats []format, values []string) ([]output, error) {
 	if len(values) == 0 {
 		return []output{{format: formats[0]}}, nil
@@ -105,8 +106,8 @@ func parseOutputs(formats []format, values []string) ([]output, error) {
 	return outputs, nil
 }
 
-// writable makes sure, before a pass changes anything, that its report can be
-// written to path. Nothing is made there yet.
+// writable checks, before a pass changes anything, that its report can be written
+// to path. It creates no file.
 func writable(path string) error {
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -141,9 +142,8 @@ func (o output) write(stdout io.Writer, f model.Fleet, s style) error {
 	return nil
 }
 
-// replaceFile makes path hold what fill writes, or leaves it as it was. What is
-// no regular file (a pipe, a terminal) and what cannot be replaced is written to
-// as it is.
+// replaceFile makes path hold what fill writes, or leaves it unchanged. Pipes,
+// terminals and files that cannot be replaced are written in place.
 func replaceFile(path string, fill func(io.Writer) error) error {
 	if target, resolved := filepath.EvalSymlinks(path); resolved == nil {
 		path = target
@@ -163,13 +163,14 @@ func replaceFile(path string, fill func(io.Writer) error) error {
 	return err
 }
 
-// pinned tells that a file may be written to and not replaced: it is mounted, as
-// the termination log of a container is, or its directory takes no other file.
+// pinned reports whether err means that a file can only be written in place. It
+// is mounted, like the termination log of a container, or its directory is
+// read-only.
 func pinned(err error) bool {
 	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)
 }
 
-// replaceWhole writes another file and puts it in the place of path.
+// replaceWhole writes a new file and renames it to path.
 func replaceWhole(path string, fill func(io.Writer) error) error {
 	other := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
 	err := os.Remove(other)
@@ -186,6 +187,7 @@ func replaceWhole(path string, fill func(io.Writer) error) error {
 	return err
 }
 
+// writeInto opens path with flag and lets fill write to it.
 func writeInto(path string, flag int, fill func(io.Writer) error) error {
 	file, err := os.OpenFile(path, flag, 0o644)
 	if err != nil {

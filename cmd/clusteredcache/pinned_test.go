@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A mounted file, which is what a container's termination log is, cannot be
-// replaced; it is written into, and what it had before is gone.
+// TestReportIntoMountedFile writes to a mounted file, such as the termination log
+// of a container. It cannot be replaced, so it must be overwritten in place.
 func TestReportIntoMountedFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
 	if err := os.WriteFile(file, []byte(strings.Repeat("before\n", 100)), 0o666); err != nil {
@@ -38,7 +38,8 @@ func TestReportIntoMountedFile(t *testing.T) {
 	}
 }
 
-// A report that cannot be written is found before the pass, not after it.
+// TestReadOnlyDirectoryOfReport wants an unwritable report to be refused before the
+// pass, not after it.
 func TestReadOnlyDirectoryOfReport(t *testing.T) {
 	cmd := exec.Command("unshare", "--mount", "--map-root-user", "sh", "-c", `mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 99
 clusteredcache reconcile --server http://127.0.0.1:1 -o "json=$1/report.json"`, "sh", t.TempDir())

@@ -38,7 +38,7 @@ func newReconcileFlags() *reconcileFlags {
 	return o
 }
 
-// parseReconcile reads args. Its errors are usageErrors, or pflag.ErrHelp.
+// parseReconcile reads args. Its errors are usageErrors or pflag.ErrHelp.
 func parseReconcile(args []string) (*reconcileFlags, error) {
 	o := newReconcileFlags()
 	err := o.parse(args, func() []contradiction {
@@ -59,8 +59,8 @@ type reconciling struct {
 	flags *reconcileFlags
 }
 
-// runReconcile connects, asks when somebody is there to answer, makes the pass
-// and reports.
+// runReconcile connects to the cluster, asks the person at the terminal, makes
+// the pass and reports.
 func runReconcile(ctx context.Context, args []string, p process) error {
 	flags, err := parseReconcile(args)
 	if err != nil {
@@ -111,8 +111,7 @@ func (r *reconciling) confirm(ctx context.Context) error {
 		return nil
 	}
 	_ = report.Text(r.console, fleet, report.TextOptions{Preview: true, Color: r.colorful(r.stderr)})
-	yes := r.question(ctx, "Apply? [y/N] ")
-	if yes {
+	if r.ask(ctx, "Apply? [y/N] ") {
 		return nil
 	}
 	r.console.say("Nothing was changed.")
@@ -120,10 +119,10 @@ func (r *reconciling) confirm(ctx context.Context) error {
 	return statusError(max(exitIncomplete, exitCutShort(ctx, fleet, nil)))
 }
 
-// question asks on stderr. Only y and yes mean yes. The end of the input and the
-// end of ctx mean no.
-func (r *reconciling) question(ctx context.Context, text string) bool {
-	_, _ = io.WriteString(r.console, text)
+// ask asks question on stderr. Only y and yes mean yes. The end of the input and
+// the end of ctx mean no.
+func (r *reconciling) ask(ctx context.Context, question string) bool {
+	_, _ = io.WriteString(r.console, question)
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(r.stdin).ReadString('\n')

@@ -21,7 +21,7 @@ func cache(name string, state model.State) model.CacheReport {
 	return model.CacheReport{Namespace: "shop", Name: name, Verdict: model.Verdict{State: state, Message: "so it is"}}
 }
 
-// creating is a cache whose StatefulSet is or would be created.
+// creating returns a cache whose StatefulSet is or would be created.
 func creating() model.CacheReport {
 	r := cache("a", model.Progressing)
 	step := model.Step{Action: model.ActionCreate, Target: model.Ref{Kind: "StatefulSet", Namespace: "shop", Name: "a"}, Reason: "missing"}
@@ -66,10 +66,11 @@ func TestContradictions(t *testing.T) {
 	})
 }
 
-// misuse is a command line that cannot be used, and a part of what is said.
+// misuse is a command line that cannot be used, and a part of the message.
 type misuse struct{ args, want string }
 
-// wantUsageErrors: each is told in one line, and nothing is done.
+// wantUsageErrors checks that each misuse gives a message of one line, and that no
+// pass is made.
 func wantUsageErrors(t *testing.T, command string, misuses []misuse) {
 	t.Helper()
 	for _, e := range misuses {
@@ -172,7 +173,7 @@ func TestExitStatus(t *testing.T) {
 		want  exitStatus
 	}{
 		{name: "all settled", fleet: fleet(3), want: 0},
-		{name: "progressing is no failure", fleet: fleet(3, cache("a", model.Progressing)), want: 0},
+		{name: "progressing is not a failure", fleet: fleet(3, cache("a", model.Progressing)), want: 0},
 		{name: "failed", fleet: fleet(3, cache("a", model.NotDone)), want: 3},
 		{name: "failed with --fail-on=failed", fleet: fleet(3, cache("a", model.NotDone)), on: failOnFailed, want: 3},
 		{name: "stalled", fleet: fleet(3, cache("a", model.Stalled)), want: 3},
@@ -271,7 +272,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 	}
 }
 
-// reading calls begins when somebody reads.
+// reading is a Reader that calls begins before every read.
 type reading struct {
 	io.Reader
 	begins func()
@@ -349,7 +350,7 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// A line written while the progress line shows stands above it.
+// TestConsole checks that a line is written above the progress line.
 func TestConsole(t *testing.T) {
 	var b strings.Builder
 	c := &console{w: &b, terminal: true}

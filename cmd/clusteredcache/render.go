@@ -30,7 +30,7 @@ func newRenderFlags() *renderFlags {
 	return o
 }
 
-// parseRender reads args. Its errors are usageErrors, or pflag.ErrHelp.
+// parseRender reads args. Its errors are usageErrors or pflag.ErrHelp.
 func parseRender(args []string) (*renderFlags, error) {
 	o := newRenderFlags()
 	err := o.own.Parse(args)
@@ -53,8 +53,8 @@ func parseRender(args []string) (*renderFlags, error) {
 	return o, nil
 }
 
-// runRender prints the children of the ClusteredCaches in manifests. It needs
-// no cluster and no kubeconfig.
+// runRender prints the children of the ClusteredCaches in manifests. It works
+// without a cluster and without a kubeconfig.
 func runRender(_ context.Context, args []string, p process) error {
 	flags, err := parseRender(args)
 	if err != nil {
@@ -101,7 +101,8 @@ func writeYAML(w io.Writer, rendered []reconcile.Rendered) error {
 	return nil
 }
 
-// sayFailures says which caches are not there as a whole and why; true: all are.
+// sayFailures says which caches could not be rendered in full, and why. It
+// returns true when every cache was.
 func sayFailures(c *console, rendered []reconcile.Rendered) bool {
 	failed := 0
 	for _, r := range rendered {
@@ -109,7 +110,7 @@ func sayFailures(c *console, rendered []reconcile.Rendered) bool {
 			continue
 		}
 		failed++
-		for _, err := range each(r.Err) {
+		for _, err := range unjoin(r.Err) {
 			c.say(fmt.Sprintf("clusteredcache: %s/%s: %s", r.Namespace, r.Name, strings.TrimSpace(err.Error())))
 		}
 	}
@@ -120,8 +121,8 @@ func sayFailures(c *console, rendered []reconcile.Rendered) bool {
 	return false
 }
 
-// each takes joined errors apart: one sentence, one line.
-func each(err error) []error {
+// unjoin returns the parts of a joined error, so that each gets its own line.
+func unjoin(err error) []error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		return joined.Unwrap()

@@ -7,9 +7,9 @@ import (
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// scope is which caches the flags mean on target: names, else namespaces and
-// labels; without either all namespaces in a pod, and the context's at a
-// kubeconfig, as with kubectl.
+// scope returns the caches on target that the flags choose. Without names and
+// namespaces it is all namespaces in a pod. With a kubeconfig it is then the
+// context's namespace, as with kubectl.
 func (o *passFlags) scope(target *kube.Target) observe.Scope {
 	s := observe.Scope{Namespaces: o.namespaces, Names: o.names, Selector: o.selector, Shard: o.shard}
 	switch {
@@ -23,7 +23,7 @@ func (o *passFlags) scope(target *kube.Target) observe.Scope {
 	return s
 }
 
-// defaultNamespace is that of manifests that name none.
+// defaultNamespace returns the namespace for manifests that name none.
 func (o *passFlags) defaultNamespace(target *kube.Target) string {
 	if len(o.namespaces) > 0 {
 		return o.namespaces[0]
@@ -31,7 +31,7 @@ func (o *passFlags) defaultNamespace(target *kube.Target) string {
 	return target.Namespace
 }
 
-// where says in words which part of the cluster s is about.
+// where describes the namespaces and the shard of s in words.
 func where(s observe.Scope) string {
 	if s.Shard.Count > 0 {
 		whole := s
@@ -48,12 +48,13 @@ func where(s observe.Scope) string {
 	}
 }
 
-// firstWords say which cluster a run is about.
+// firstWords begins the first line of a run with the program and the cluster.
 func firstWords(target *kube.Target) string {
 	return "clusteredcache " + version + ": " + target.String() + ", "
 }
 
-// firstLine says what a run is about, before it does anything.
+// firstLine describes the cluster and the scope of a run. It is printed before
+// the run does anything.
 func firstLine(target *kube.Target, s observe.Scope) string {
 	line := firstWords(target) + where(s)
 	if len(s.Names) > 0 {

@@ -19,14 +19,14 @@ type session struct {
 	reportFlags
 	target *kube.Target
 	scope  observe.Scope
-	// namespace is that of manifests that name none.
+	// namespace is the one for manifests that name none.
 	namespace string
 	client    client.Client
 	counter   *kube.Counter
 	console   *console
 }
 
-// newSession finds the cluster that the flags mean, without a request to it.
+// newSession finds the cluster that the flags choose. It sends no request.
 func newSession(flags *passFlags, p process) (*session, error) {
 	s := &session{process: p, reportFlags: flags.reportFlags, counter: &kube.Counter{}}
 	s.console = &console{w: p.stderr, terminal: p.isTerminal(p.stderr) && p.getenv("TERM") != "dumb"}
@@ -47,14 +47,14 @@ func (s *session) run(ctx context.Context, pass passFunc, c client.Client, o rec
 	h := startHeartbeat(s.console)
 	defer h.stop()
 	o.Progress, o.Now = h.update, s.target.Clock.Now
-	told := make(chan struct{})
+	announced := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		s.console.say("Stopping at the next step boundary; a second signal stops at once.")
-		close(told)
+		close(announced)
 	})
 	defer func() {
 		if !stop() {
-			<-told
+			<-announced
 		}
 	}()
 	fleet, err := pass(ctx, c, o)
@@ -78,7 +78,7 @@ func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
 	appearance := style{preview: preview, verbose: s.verbose, color: s.colorful(s.stdout)}
 	for _, o := range s.outputs {
 		if err := o.write(s.stdout, f, appearance); err != nil {
-			// The pass is done, but nobody learns what it did.
+			// The pass is done, but its report is lost.
 			s.console.say("clusteredcache: " + err.Error())
 			status = max(status, exitIncomplete)
 		}
@@ -89,7 +89,7 @@ func (s *session) finish(f model.Fleet, preview bool, status exitStatus) error {
 	return statusError(status)
 }
 
-// colorful decides whether a stream gets colours.
+// colorful reports whether stream gets colours.
 func (s *session) colorful(stream io.Writer) bool {
 	switch s.color {
 	case "always":

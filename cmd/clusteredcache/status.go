@@ -38,11 +38,11 @@ func newStatusFlags() *statusFlags {
 	return o
 }
 
-// parseStatus reads args. Its errors are usageErrors, or pflag.ErrHelp.
+// parseStatus reads args. Its errors are usageErrors or pflag.ErrHelp.
 func parseStatus(args []string) (*statusFlags, error) {
 	o := newStatusFlags()
 	err := o.parse(args, func() []contradiction {
-		return slices.Concat(o.ofFiles(o.files), []contradiction{
+		return slices.Concat(o.besideFiles(o.files), []contradiction{
 			{!o.wait && o.own.Changed("timeout"), "--timeout needs --wait"},
 			{o.timeout < 0, "--timeout must not be negative"},
 		}, unreadable(o.files))
@@ -50,7 +50,7 @@ func parseStatus(args []string) (*statusFlags, error) {
 	return o, err
 }
 
-// runStatus looks at the caches and says how they stand.
+// runStatus inspects the caches and reports how they stand.
 func runStatus(ctx context.Context, args []string, p process) error {
 	flags, err := parseStatus(args)
 	if err != nil {

@@ -28,7 +28,8 @@ func runVersion(_ context.Context, args []string, p process) error {
 	return nil
 }
 
-// versionText says what was built from what; info may be nil.
+// versionText returns the version, the commit and the Go release. info may be
+// nil.
 func versionText(info *debug.BuildInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "clusteredcache %s\n", version)
