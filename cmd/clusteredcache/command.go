@@ -25,8 +25,8 @@ func commands() []command {
 	return []command{
 		{"reconcile", "apply what ClusteredCaches ask for, once, and report", runReconcile, helpReconcile},
 		{"diff", "show what reconcile would change, now or with other manifests", runDiff, helpDiff},
-		{"status", "say how ClusteredCaches stand, and wait for them; writes nothing", runStatus, helpStatus},
-		{"render", "print what ClusteredCaches in manifests ask for, offline", runRender, helpRender},
+		{"status", "show how ClusteredCaches stand, and wait for them, without writing", runStatus, helpStatus},
+		{"render", "print the children of ClusteredCaches in manifests, offline", runRender, helpRender},
 		{"version", "print the version", runVersion, helpVersion},
 	}
 }
@@ -125,12 +125,12 @@ func runHelp(args []string, p process) error {
 
 func helpGeneral(w io.Writer) {
 	var b strings.Builder
-	b.WriteString("clusteredcache runs ClusteredCaches on Kubernetes: one pass, a report, and it exits.\n\n" +
+	b.WriteString("clusteredcache runs ClusteredCaches on Kubernetes. It makes one pass, reports and exits.\n\n" +
 		"Usage:\n  clusteredcache COMMAND [FLAGS]\n\nCommands:\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "  %-11s %s\n", c.name, c.summary)
 	}
-	b.WriteString("\nclusteredcache COMMAND --help says more about one.\n")
+	b.WriteString("\nRun clusteredcache COMMAND --help for the flags of a command.\n")
 	_, _ = io.WriteString(w, b.String())
 }
 

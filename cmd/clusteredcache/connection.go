@@ -15,7 +15,7 @@ type connectionFlags struct {
 
 func (c *connectionFlags) bind(fs *pflag.FlagSet) {
 	c.overrides = &clientcmd.ConfigOverrides{}
-	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use (default: KUBECONFIG; in a pod its ServiceAccount; ~/.kube/config)")
+	fs.StringVar(&c.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use (default: KUBECONFIG, else the pod's ServiceAccount, else ~/.kube/config)")
 	names := clientcmd.RecommendedConfigOverrideFlags("")
 	// passFlags has a repeatable --namespace.
 	names.ContextOverrideFlags.Namespace.LongName = ""

@@ -22,7 +22,7 @@ type diffFlags struct {
 func newDiffFlags() *diffFlags {
 	o := &diffFlags{passFlags: newPassFlags("diff")}
 	o.bindScope()
-	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Show what would be if the manifests in `FILE` were applied: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
+	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Show what would change if the manifests in `FILE` were applied: a file, a directory or - for stdin (repeatable). -n is then the namespace for manifests that name none")
 	o.bindRest("Show created objects in full and the number of requests")
 	return o
 }
@@ -65,25 +65,27 @@ func runDiff(ctx context.Context, args []string, p process) error {
 
 func helpDiff(w io.Writer) {
 	o := newDiffFlags()
-	_, _ = fmt.Fprintf(w, `Show what reconcile would change: the same pass, every write of it as a dry run
-on the API server. With -f: what it would change if the manifests were applied;
-ClusteredCaches, ConfigMaps and Namespaces of them count, a ClusteredCache as a
-whole.
+	_, _ = fmt.Fprintf(w, `Show what reconcile would change: the same pass, with every write as a dry run
+on the API server. With -f, show what reconcile would change if the manifests
+were applied. Only their ClusteredCaches, ConfigMaps and Namespaces count. A
+ClusteredCache in them replaces the whole stored spec, but a size that it leaves
+out stays.
 
 Usage:
   clusteredcache diff [NAME...] [FLAGS]
   clusteredcache diff -f FILE [FLAGS]
 
 Without NAME, -n, -l, -A and -f: in a pod all namespaces, else the namespace of
-the kubeconfig's context. An object that the API server cannot be asked about
-(the user may not write it, a webhook does not support dry run, its namespace
-does not exist) is shown as this program alone sees it, marked "estimated".
+the kubeconfig's context. Sometimes the API server cannot try a write: the user
+may not write the object, a webhook does not support dry run, or the namespace
+does not exist. The program then predicts the change itself and marks it
+"estimated".
 
 Exit status:
-  0         no changes; what is held and the status that follows are no changes
+  0         no changes (held changes and status writes do not count)
   1         there are changes
   2         the command line, the configuration or a file cannot be used
-  3         some ClusteredCaches failed, the others are shown
+  3         some ClusteredCaches failed; the others are shown
   5         the dry run could not run or was cut short
   130, 143  SIGINT, SIGTERM
 

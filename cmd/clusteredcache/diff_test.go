@@ -52,7 +52,7 @@ func TestDiffContradictions(t *testing.T) {
 		{"-f - -f -", "-f - twice"},
 		{"--filename=", "-f: the name of the file is empty"},
 		{"a -A", "NAME and -A contradict"},
-		{"-o yaml", "-o yaml: the format is text, json, markdown or name"},
+		{"-o yaml", "-o yaml: the format must be text, json, markdown or name"},
 		{"-o name -o text", "both write to standard output"},
 		{"--concurrency 0", "--concurrency must be at least 1"},
 		{"--wait", "unknown flag: --wait; see clusteredcache diff --help"},
@@ -249,7 +249,7 @@ func TestRender(t *testing.T) {
 	if want := document("w") + "---\n" + document("x") + "---\n" + document("z"); s.out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &s.out, want)
 	}
-	want := "clusteredcache: shop/b: f.yaml: one\\n\\x1b[2J\nclusteredcache: shop/b: f.yaml: two\n1 of 3 ClusteredCaches cannot be rendered, or not in full.\n"
+	want := "clusteredcache: shop/b: f.yaml: one\\n\\x1b[2J\nclusteredcache: shop/b: f.yaml: two\n1 of 3 ClusteredCaches cannot be rendered in full.\n"
 	if !strings.HasPrefix(s.err.String(), want) || strings.Count(s.err.String(), "\n") != 3 {
 		t.Errorf("stderr %q", &s.err)
 	}

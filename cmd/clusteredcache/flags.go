@@ -50,7 +50,7 @@ func (o *passFlags) bindScope() {
 	fs.StringSliceVarP(&o.namespaces, "namespace", "n", nil, "`NAMESPACE` to look in (repeatable)")
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Look in all namespaces")
 	fs.StringVarP(&o.selectorText, "selector", "l", "", "Only ClusteredCaches whose labels match `QUERY`, such as a=b,c!=d")
-	fs.Var(&o.shard, "shard", "Only the part `INDEX/COUNT` of the ClusteredCaches, such as 0/3: COUNT processes share a fleet")
+	fs.Var(&o.shard, "shard", "Only the part `INDEX/COUNT` of the ClusteredCaches, such as 0/3, when COUNT processes share a fleet")
 }
 
 // bindRest declares the common flags that follow a command's own. The argument
@@ -59,7 +59,7 @@ func (o *passFlags) bindRest(verbose string) {
 	fs := o.own
 	fs.IntVar(&o.concurrency, "concurrency", 10, "Work on `N` ClusteredCaches at the same time")
 	fs.StringArrayVarP(&o.outputTexts, "output", "o", nil, "Report as "+formatNames(o.formats)+", to stdout or a file: `FORMAT[=FILE]` (repeatable; default text)")
-	fs.StringVar(&o.color, "color", "auto", "Colours `WHEN`: auto, always or never; auto obeys NO_COLOR")
+	fs.StringVar(&o.color, "color", "auto", "Use colours `WHEN`: auto (obeys NO_COLOR), always or never")
 	fs.BoolVarP(&o.verbose, "verbose", "v", false, verbose)
 	o.connection.bind(o.connecting)
 }
@@ -91,7 +91,7 @@ func (o *passFlags) parse(args []string, ofCommand func() []contradiction) error
 func (o *passFlags) complete() error {
 	for _, name := range o.names {
 		if validation.IsDNS1123Subdomain(name) != nil {
-			return fmt.Errorf("%q cannot be the name of a ClusteredCache: pass the name, and its namespace with -n", name)
+			return fmt.Errorf("%q cannot be the name of a ClusteredCache: pass the name alone, and its namespace with -n", name)
 		}
 	}
 	for _, name := range o.namespaces {
@@ -153,11 +153,11 @@ func (o *passFlags) contradictions() []contradiction {
 	named := len(o.names) > 0
 	return []contradiction{
 		{o.own.Changed("namespace") && len(o.namespaces) == 0, "-n: the namespace is empty"},
-		{o.allNamespaces && len(o.namespaces) > 0, "-A and -n contradict: all namespaces, or those named"},
-		{named && o.selectorText != "", "NAME and -l contradict: the ClusteredCaches of these names, or of these labels"},
+		{o.allNamespaces && len(o.namespaces) > 0, "-A and -n contradict: choose all namespaces or the named ones"},
+		{named && o.selectorText != "", "NAME and -l contradict: choose ClusteredCaches by name or by label"},
 		{named && o.allNamespaces, "NAME and -A contradict: a name means one ClusteredCache in one namespace"},
 		{named && len(unique(o.namespaces)) > 1, "NAME with more than one -n: a name means one ClusteredCache in one namespace"},
-		{named && o.shard.Count > 0, "NAME and --shard contradict: the ClusteredCaches of these names, or a part of all"},
+		{named && o.shard.Count > 0, "NAME and --shard contradict: choose ClusteredCaches by name or by shard"},
 		{o.concurrency < 1, "--concurrency must be at least 1"},
 		{!slices.Contains([]string{"auto", "always", "never"}, o.color), "--color must be auto, always or never"},
 	}

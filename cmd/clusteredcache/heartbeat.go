@@ -71,7 +71,7 @@ func (h *heartbeat) show() {
 	h.mu.Unlock()
 	elapsed := time.Since(h.started).Round(time.Second)
 	if h.console.terminal {
-		h.console.setStatus(fmt.Sprintf("%d done, %d failed, %d waited for, %s", p.Done, p.Failed, p.Waiting, elapsed))
+		h.console.setStatus(fmt.Sprintf("%d done, %d failed, %d waiting, %s", p.Done, p.Failed, p.Waiting, elapsed))
 		return
 	}
 	slog.Info("under way", "done", p.Done, "failed", p.Failed, "waiting", p.Waiting, "elapsed", elapsed)

@@ -14,11 +14,11 @@ import (
 func (o *passFlags) besideFiles(files []string) []contradiction {
 	given := len(files) > 0
 	return []contradiction{
-		{given && len(o.names) > 0, "NAME and -f contradict: the ClusteredCaches of these names, or of these files (pass each file with its own -f)"},
-		{given && o.selectorText != "", "-l and -f contradict: the ClusteredCaches of these labels, or of these files"},
-		{given && o.shard.Count > 0, "--shard and -f contradict: a part of all ClusteredCaches, or those of these files"},
-		{given && o.allNamespaces, "-A and -f contradict: all ClusteredCaches, or those of these files"},
-		{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: it is the one namespace of the manifests that name none"},
+		{given && len(o.names) > 0, "NAME and -f contradict: choose ClusteredCaches by name or by file (pass each file with its own -f)"},
+		{given && o.selectorText != "", "-l and -f contradict: choose ClusteredCaches by label or by file"},
+		{given && o.shard.Count > 0, "--shard and -f contradict: choose ClusteredCaches by shard or by file"},
+		{given && o.allNamespaces, "-A and -f contradict: choose all ClusteredCaches or those in the files"},
+		{given && len(unique(o.namespaces)) > 1, "-f with more than one -n: -n gives the one namespace for manifests that name none"},
 	}
 }
 
@@ -32,7 +32,7 @@ func unreadable(files []string) []contradiction {
 	}
 	return []contradiction{
 		{slices.Contains(files, ""), "-f: the name of the file is empty"},
-		{stdin > 1, "-f - twice: standard input can be read once"},
+		{stdin > 1, "-f - twice: standard input can be read only once"},
 	}
 }
 

@@ -83,7 +83,7 @@ func parseOutputs(formats []format, values []string) ([]output, error) {
 		name, file, isFile := strings.Cut(value, "=")
 		f, known := findFormat(formats, name)
 		if !known {
-			return nil, fmt.Errorf("-o %s: the format is %s", value, formatNames(formats))
+			return nil, fmt.Errorf("-o %s: the format must be %s", value, formatNames(formats))
 		}
 		if isFile && file == "" {
 			return nil, fmt.Errorf("-o %s: the name of the file is missing", value)

@@ -30,9 +30,9 @@ func newReconcileFlags() *reconcileFlags {
 	o.bindScope()
 	fs := o.own
 	fs.BoolVar(&o.wait, "wait", false, "Repeat passes until every cache has settled or is stalled")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up after this long, in the middle of a pass too; 0: never (with --wait)")
-	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start; what is then under way is no failure")
-	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (failed too), or failed")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "With --wait, give up after this long, even in the middle of a pass (0: never)")
+	fs.DurationVar(&o.linger, "linger", 0, "Repeat passes until everything has settled, but for at most this long since the start. Caches that are then still progressing do not count as failed")
+	fs.StringVar(&o.failOn, "fail-on", string(failOnStalled), "`STATE` that makes the exit status 3: stalled (or failed), or only failed")
 	fs.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before changing anything")
 	o.bindRest("Report status writes and the number of requests")
 	return o
@@ -144,7 +144,8 @@ func (r *reconciling) ask(ctx context.Context, question string) bool {
 func helpReconcile(w io.Writer) {
 	o := newReconcileFlags()
 	_, _ = fmt.Fprintf(w, `Apply what ClusteredCaches ask for, once: finalizer, children and status.
-The report goes to stdout; on a terminal you are shown the plan and asked first.
+The report goes to stdout. On a terminal the program first shows the plan and
+asks.
 
 Usage:
   clusteredcache reconcile [NAME...] [FLAGS]
@@ -155,7 +156,7 @@ kubeconfig's context.
 Exit status:
   0         the pass is complete, nothing failed
   2         the command line or the configuration cannot be used
-  3         some ClusteredCaches failed or are stalled, the others are done
+  3         some ClusteredCaches failed or are stalled; the others are done
   4         --wait ended before everything settled
   5         the pass could not run or was cut short, or you answered no
   130, 143  SIGINT, SIGTERM: stopped at a step boundary

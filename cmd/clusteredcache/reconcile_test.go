@@ -50,7 +50,7 @@ func TestContradictions(t *testing.T) {
 		{"--concurrency 0", "--concurrency must be at least 1"},
 		{"--fail-on never", "--fail-on must be stalled or failed"},
 		{"--color green", "--color must be auto, always or never"},
-		{"-o yaml", "-o yaml: the format is text, json, markdown or name"},
+		{"-o yaml", "-o yaml: the format must be text, json, markdown or name"},
 		{"-o json=", "the name of the file is missing"},
 		{"-o json -o text", "-o json and -o text both write to standard output"},
 		{"-o json=/x -o text=/x", "both write to /x"},
@@ -344,7 +344,7 @@ func TestHeartbeat(t *testing.T) {
 		return fleet(8), nil
 	}
 	s.run(t.Context(), "reconcile", "--yes")
-	expect(t, "stderr", s.err.String(), eraseLine+"7 done, 1 failed, 2 waited for, 0s")
+	expect(t, "stderr", s.err.String(), eraseLine+"7 done, 1 failed, 2 waiting, 0s")
 	if !strings.HasSuffix(s.err.String(), eraseLine) {
 		t.Errorf("the progress line is left over: %q", &s.err)
 	}

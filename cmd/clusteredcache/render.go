@@ -26,7 +26,7 @@ type renderFlags struct {
 func newRenderFlags() *renderFlags {
 	o := &renderFlags{own: newFlags("render")}
 	o.own.StringArrayVarP(&o.files, "filename", "f", nil, "Read manifests from `FILE`: a file, a directory or - for stdin (repeatable)")
-	o.own.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of the manifests that name none")
+	o.own.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` for manifests that name none")
 	return o
 }
 
@@ -117,7 +117,7 @@ func sayFailures(c *console, rendered []reconcile.Rendered) bool {
 	if failed == 0 {
 		return true
 	}
-	c.say(fmt.Sprintf("%d of %d ClusteredCaches cannot be rendered, or not in full.", failed, len(rendered)))
+	c.say(fmt.Sprintf("%d of %d ClusteredCaches cannot be rendered in full.", failed, len(rendered)))
 	return false
 }
 
@@ -132,7 +132,7 @@ func unjoin(err error) []error {
 
 func helpRender(w io.Writer) {
 	_, _ = fmt.Fprintf(w, `Print the children of the ClusteredCaches in manifests as YAML, as reconcile
-would apply them to a cluster that has none of them. No cluster is asked.
+would apply them to an empty cluster. No cluster is contacted.
 
 Usage:
   clusteredcache render -f FILE [FLAGS]
@@ -140,7 +140,7 @@ Usage:
 Exit status:
   0  everything is printed
   2  the command line or a file cannot be used
-  3  some ClusteredCaches cannot be rendered, the others are printed
+  3  some ClusteredCaches cannot be rendered in full; the others are printed
   5  the output could not be written
 
 Flags:

@@ -31,9 +31,9 @@ func newStatusFlags() *statusFlags {
 	o.formats = []format{standingFormat, jsonFormat}
 	o.bindScope()
 	fs := o.own
-	fs.StringArrayVarP(&o.files, "filename", "f", nil, "The ClusteredCaches in `FILE`, whose stored spec must be the file's: a file, a directory or - for stdin (repeatable); -n is then the namespace of those that name none")
-	fs.BoolVar(&o.wait, "wait", false, "Look again until every cache has settled or is stalled")
-	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "Give up after this long; 0: never (with --wait)")
+	fs.StringArrayVarP(&o.files, "filename", "f", nil, "Show the ClusteredCaches in `FILE`, whose stored spec must be that of the file: a file, a directory or - for stdin (repeatable). -n is then the namespace for manifests that name none")
+	fs.BoolVar(&o.wait, "wait", false, "Repeat until every cache has settled or is stalled")
+	fs.DurationVar(&o.timeout, "timeout", 5*time.Minute, "With --wait, give up after this long (0: never)")
 	o.bindRest("Show each node, what is held and the number of requests")
 	return o
 }
@@ -81,9 +81,10 @@ func runStatus(ctx context.Context, args []string, p process) error {
 
 func helpStatus(w io.Writer) {
 	o := newStatusFlags()
-	_, _ = fmt.Fprintf(w, `Say how ClusteredCaches stand, now: nodes that are ready, the version that runs
-and the one that is wanted, the state and why. Nothing is written, and no pass is
-needed before. With -f the stored spec must be the file's first (SpecNotApplied).
+	_, _ = fmt.Fprintf(w, `Show how ClusteredCaches stand now: the ready nodes, the running and the wanted
+version, the state and its reason. Nothing is written, and no earlier pass is
+needed. With -f, a cache is progressing (SpecNotApplied) until its stored spec is
+that of the file.
 
 Usage:
   clusteredcache status [NAME...] [FLAGS]
@@ -93,7 +94,7 @@ Without NAME, -n, -l, -A and -f: in a pod all namespaces, else the namespace of
 the kubeconfig's context.
 
 Exit status:
-  0         none failed or is stalled (with --wait: all have settled)
+  0         no ClusteredCache failed or is stalled (with --wait: all have settled)
   2         the command line, the configuration or a file cannot be used
   3         some ClusteredCaches are stalled or could not be observed
   4         --wait ended before everything settled
