@@ -142,3 +142,21 @@ func newFlags(name string) *pflag.FlagSet {
 	fs.SortFlags = false
 	return fs
 }
+
+// parseArgs parses args with the flags of command and then runs the checks, up to
+// the first that fails. Its errors are usageErrors or pflag.ErrHelp.
+func parseArgs(command string, fs *pflag.FlagSet, args []string, checks ...func() error) error {
+	err := fs.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	for _, check := range checks {
+		if err == nil {
+			err = check()
+		}
+	}
+	if err != nil {
+		return &usageError{command, err}
+	}
+	return nil
+}

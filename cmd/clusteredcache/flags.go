@@ -70,21 +70,10 @@ func (o *passFlags) parse(args []string, ofCommand func() []contradiction) error
 	all := newFlags(o.command)
 	all.AddFlagSet(o.own)
 	all.AddFlagSet(o.connecting)
-	err := all.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
-	if err == nil {
+	return parseArgs(o.command, all, args, func() error {
 		o.names = all.Args()
-		err = firstOf(slices.Concat(o.contradictions(), ofCommand()))
-	}
-	if err == nil {
-		err = o.complete()
-	}
-	if err != nil {
-		return &usageError{o.command, err}
-	}
-	return nil
+		return firstOf(slices.Concat(o.contradictions(), ofCommand()))
+	}, o.complete)
 }
 
 // complete checks single flags and fills in the fields derived from them.

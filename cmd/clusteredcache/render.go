@@ -33,24 +33,16 @@ func newRenderFlags() *renderFlags {
 // parseRender reads args. Its errors are usageErrors or pflag.ErrHelp.
 func parseRender(args []string) (*renderFlags, error) {
 	o := newRenderFlags()
-	err := o.own.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		return nil, err
-	}
-	if err == nil {
-		err = firstOf(slices.Concat([]contradiction{
+	err := parseArgs("render", o.own, args, func() error {
+		return firstOf(slices.Concat([]contradiction{
 			{o.own.NArg() > 0, "render takes no arguments: pass each file with its own -f"},
 			{len(o.files) == 0, "-f is needed: render reads manifests, not a cluster"},
 			{o.namespace == "", "-n: the namespace is empty"},
 		}, unreadable(o.files)))
-	}
-	if err == nil {
-		err = checkNamespace(o.namespace)
-	}
-	if err != nil {
-		return nil, &usageError{"render", err}
-	}
-	return o, nil
+	}, func() error {
+		return checkNamespace(o.namespace)
+	})
+	return o, err
 }
 
 // runRender prints the children of the ClusteredCaches in manifests. It works

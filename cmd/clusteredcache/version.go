@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,11 +14,11 @@ var version = "v0.0.0-dev"
 
 func runVersion(_ context.Context, args []string, p process) error {
 	fs := newFlags("version")
-	if err := fs.Parse(args); err != nil {
-		return &usageError{"version", err}
-	}
-	if fs.NArg() > 0 {
-		return &usageError{"version", errors.New("version takes no arguments")}
+	err := parseArgs("version", fs, args, func() error {
+		return firstOf([]contradiction{{fs.NArg() > 0, "version takes no arguments"}})
+	})
+	if err != nil {
+		return err
 	}
 	info, _ := debug.ReadBuildInfo()
 	if _, err := io.WriteString(p.stdout, versionText(info)); err != nil {
