@@ -20,7 +20,7 @@ const applied = `{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","m
 
 // kubectl scale and a HorizontalPodAutoscaler, with the real controller, own the
 // size of a cache whose manifest leaves it out: applying the manifest again and
-// passes do not take it back (input A24). There are no metrics: the autoscaler
+// passes do not take it back. There are no metrics: the autoscaler
 // raises the size to its minimum.
 func TestScaleSubresource(t *testing.T) {
 	ns := env.Namespace(t)
@@ -68,8 +68,7 @@ func TestScaleSubresource(t *testing.T) {
 	}
 }
 
-// Whoever scales the StatefulSet instead of the cache is set back once and named
-// (input A24).
+// Whoever scales the StatefulSet instead of the cache is set back once and named.
 func TestScalingTheStatefulSetIsSetBack(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache")

@@ -84,7 +84,7 @@ func TestClaims(t *testing.T) {
 }
 
 // What kubectl's client-side apply once put into the pod template goes; what it
-// put elsewhere, and what others put, stays (input C01).
+// put elsewhere, and what others put, stays.
 func leftoversOfClientSideApply(t *testing.T, env *testenv.Env) {
 	ns, _ := frozenCache(t, env, v1.ClusteredCacheSpec{Version: "1", Size: 3})
 	jsonPatch(t, env, setOf(t, env, ns), `[
@@ -109,7 +109,7 @@ func leftoversOfClientSideApply(t *testing.T, env *testenv.Env) {
 }
 
 // Cleared managedFields credit everything to before-first-apply. What we wrote
-// and no longer want goes all the same (input C04), in the same pass, whether
+// and no longer want goes all the same, in the same pass, whether
 // it was found before or after the first apply.
 func leftoversAfterClearedOwnership(t *testing.T, env *testenv.Env) {
 	config := &v1.ConfigReference{Name: "cfg"}
@@ -151,7 +151,7 @@ func leftoversAfterClearedOwnership(t *testing.T, env *testenv.Env) {
 }
 
 // A member of a union that somebody else set, instead of ours, is refused
-// beside ours (input C03): probe handlers, volume sources, values of
+// beside ours: probe handlers, volume sources, values of
 // variables, what a disruption budget asks for.
 func switchedUnionMembers(t *testing.T, env *testenv.Env) {
 	ns, _ := frozenCache(t, env, v1.ClusteredCacheSpec{Version: "1", Size: 3, PodTemplate: raw(`{"spec":{
@@ -218,7 +218,7 @@ func ourOwnSwitchNeedsNoClaim(t *testing.T, env *testenv.Env) {
 }
 
 // One port number under two protocols: ours is found by number and protocol,
-// the other stays (input C11).
+// the other stays.
 func TestAPortOfAnotherProtocolStays(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache")
@@ -236,7 +236,7 @@ func TestAPortOfAnotherProtocolStays(t *testing.T) {
 }
 
 // A name that a live list has twice is either repaired or a failure of this one
-// cache, said with what is there twice; others go on (input C10).
+// cache, said with what is there twice; others go on.
 func duplicateKeysInALiveList(t *testing.T, env *testenv.Env) {
 	ns, _ := frozenCache(t, env, v1.ClusteredCacheSpec{Version: "1", Size: 3, PodTemplate: raw(`{"spec":{"containers":[{"name":"cache","env":[{"name":"A","value":"1"}]}]}}`)})
 	if err := env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, "other"), Spec: v1.ClusteredCacheSpec{Version: "1"}}); err != nil {

@@ -17,7 +17,7 @@ import (
 
 // A missing ConfigMap is waited for and is no failure; its content is a
 // revision, its metadata is not; deleting it later does not roll nodes into a
-// template that cannot start (input A31).
+// template that cannot start.
 func TestConfig(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Config = &v1.ConfigReference{Name: "cfg"} })

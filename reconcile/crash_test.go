@@ -37,8 +37,7 @@ type norm struct {
 
 // The program is hit by every fault at every request of every story. Whatever
 // the run was, its exit status is a documented one and true, and passes without
-// faults then make of the cluster what an undisturbed run makes of it (inputs
-// B06, C17, D05, D07, D10, D12).
+// faults then make of the cluster what an undisturbed run makes of it.
 //
 // CRASH_POINTS is the number of points, drawn at random, or all; CRASH_SEED
 // draws the same again.

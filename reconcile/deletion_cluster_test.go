@@ -42,7 +42,7 @@ func separate(t *testing.T, flags ...string) *testenv.Env {
 }
 
 // The CRD is deleted, and with it all caches: a pass still runs their hooks and
-// lets go of them, and only then is the CRD gone (input B10).
+// lets go of them, and only then is the CRD gone.
 func TestDeletionOfTheCRD(t *testing.T) {
 	env := separate(t)
 	ns := env.Namespace(t)
@@ -73,7 +73,7 @@ func TestDeletionOfTheCRD(t *testing.T) {
 
 // Where the cluster enforces who may refer to an owner, the shipped rules are
 // enough; without the one about finalizers the message names it, in a dry run
-// too (input B11).
+// too.
 func TestOwnerReferencesAreEnforced(t *testing.T) {
 	env := separate(t, "--admission-plugins=OwnerReferencesPermissionEnforcement")
 	ns := env.Namespace(t)
@@ -153,7 +153,7 @@ func bind(t *testing.T, env *testenv.Env, ns, user string, rules []rbacv1.Policy
 }
 
 // storage.retain decides what becomes of the claims; on re-creation the report
-// says that those which are there are reused (input A13).
+// says that those which are there are reused.
 func TestClaimsOfADeletedCache(t *testing.T) {
 	t.Parallel()
 	for retain, kept := range map[v1.RetainPolicy]bool{v1.RetainPolicyRetain: true, v1.RetainPolicyDelete: false} {

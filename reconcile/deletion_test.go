@@ -19,7 +19,7 @@ import (
 
 // One run with --wait takes a deletion from start to end: traffic away, time
 // to leave, one hook after the other, release; then the garbage collector
-// takes the children, and the Jobs with them (input D04).
+// takes the children, and the Jobs with them.
 func TestDeletionFromStartToEnd(t *testing.T) {
 	t.Parallel()
 	ns := env.Namespace(t)
@@ -87,7 +87,7 @@ func TestHookIsAJobOfTheCache(t *testing.T) {
 }
 
 // A hook that has used up its attempts keeps the cache, and the message gives
-// the ways out: try again, skip it, or go on without (input B07: the endpoint
+// the ways out: try again, skip it, or go on without (the endpoint
 // that answers 500 is the hook's exit status).
 func TestFailedHookBlocks(t *testing.T) {
 	t.Parallel()

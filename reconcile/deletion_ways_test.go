@@ -97,7 +97,7 @@ func orphan(t *testing.T, when string) {
 }
 
 // A namespace that is being deleted takes no new Jobs: no hook is run, which is
-// said, and nothing hangs (input B01).
+// said, and nothing hangs.
 func TestDeletionOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	ns := env.Namespace(t)
@@ -127,7 +127,7 @@ func deleteNamespace(t *testing.T, ns string) {
 }
 
 // The namespace is deleted between our look at it and the Job: the refusal is
-// understood, in the same pass (input B01).
+// understood, in the same pass.
 func TestNamespaceIsDeletedBeforeTheHook(t *testing.T) {
 	t.Parallel()
 	ns := env.Namespace(t)
@@ -152,8 +152,7 @@ func TestNamespaceIsDeletedBeforeTheHook(t *testing.T) {
 }
 
 // Whoever else has put our finalizer on the cache, and whoever else has one of
-// their own there: the drain is recorded, ours goes, theirs stay where they are
-// (inputs B03, B07).
+// their own there: the drain is recorded, ours goes, theirs stay where they are.
 func TestFinalizersOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, who := range []struct {
@@ -189,8 +188,7 @@ func TestFinalizersOfOthers(t *testing.T) {
 }
 
 // Somebody writes to the cache, takes a finalizer off, or lets go of the cache
-// altogether, right before we do: our removal is tried again, and no hook is
-// (inputs B03, B06, C06).
+// altogether, right before we do: our removal is tried again, and no hook is.
 func TestConflictOnRelease(t *testing.T) {
 	t.Parallel()
 	for _, meanwhile := range []struct{ name, patch string }{
@@ -228,7 +226,7 @@ func TestConflictOnRelease(t *testing.T) {
 }
 
 // The look at the clients' Service is answered with 200, 404, 403 and 500: the
-// first two go on, the others stop the deletion and are told (input B13).
+// first two go on, the others stop the deletion and are told.
 func TestAnswersAboutTheClientService(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []int{http.StatusOK, http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError} {

@@ -258,7 +258,7 @@ func drift(t *testing.T, env *testenv.Env, ns string, r *rand.Rand) {
 	}
 }
 
-// Who may only read gets a plan all the same, marked as an estimate (input E08).
+// Who may only read gets a plan all the same, marked as an estimate.
 func TestDiffWithoutTheRightToWrite(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache")
@@ -283,7 +283,7 @@ func TestDiffWithoutTheRightToWrite(t *testing.T) {
 
 // A policy that rewrites images, and a field that the server drops because its
 // feature is off: warnings, in diff and in reconcile, run after run; never a
-// change (input E11).
+// change.
 func TestHeldByTheServerIsNoChange(t *testing.T) {
 	ns := env.Namespace(t)
 	for _, o := range rewritePolicy(t) {

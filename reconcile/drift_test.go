@@ -255,7 +255,7 @@ func owned(t *testing.T, o *unstructured.Unstructured) map[string]string {
 }
 
 // Ownership that is cleared altogether, and objects that client-side apply made
-// first, are taken over once, with what only they had gone (inputs C01, C04).
+// first, are taken over once, with what only they had gone.
 func TestClearedOwnership(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)

@@ -68,7 +68,7 @@ func answer(r *http.Request, code int, reason string, headers ...string) (*http.
 func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
 
 // A write that the server stores and answers with an error all the same is
-// repeated; nothing is there twice and the pass ends well (input D12).
+// repeated; nothing is there twice and the pass ends well.
 func TestAmbiguousWrites(t *testing.T) {
 	for _, code := range []int{500, 503, 504} {
 		ns := env.Namespace(t)
@@ -98,7 +98,7 @@ func TestAmbiguousWrites(t *testing.T) {
 }
 
 // The server's wish to wait is honoured; a wish that goes beyond the patience
-// for a request is a failure of this cache, others go on (input D07).
+// for a request is a failure of this cache, others go on.
 func TestThrottling(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "a")
@@ -129,7 +129,7 @@ func TestThrottling(t *testing.T) {
 }
 
 // Credentials that are no longer accepted end the run at once, with one
-// message; the next one goes on (input D10).
+// message; the next one goes on.
 func TestCredentialsExpire(t *testing.T) {
 	ns := env.Namespace(t)
 	for i := range 6 {
@@ -155,7 +155,7 @@ func TestCredentialsExpire(t *testing.T) {
 }
 
 // A pass over what another pass has just done, more than a second later, moves
-// neither a resourceVersion nor a time in managedFields (input C08).
+// neither a resourceVersion nor a time in managedFields.
 func TestRepeatedPassesMoveNothing(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) {
@@ -169,7 +169,7 @@ func TestRepeatedPassesMoveNothing(t *testing.T) {
 }
 
 // Two passes that start together on a new cache both end well, and so does one
-// beside a controller that writes the status in a tight loop (input C17).
+// beside a controller that writes the status in a tight loop.
 func TestPassesAtTheSameTime(t *testing.T) {
 	ns := env.Namespace(t)
 	for i := range 4 {
@@ -218,7 +218,7 @@ func writeStatusUntil(ctx context.Context, ns, name string) (n int) {
 }
 
 // A list's second page whose token the server no longer knows is asked for with
-// the token that it offers; every cache is met once (input D05).
+// the token that it offers; every cache is met once.
 func TestExpiredTokenOfARealServer(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)

@@ -27,7 +27,7 @@ type ledger struct {
 	all      bool // caches that need nothing are told too
 
 	mu      sync.Mutex
-	plain   int  // settled at first sight, nothing to say
+	plain   int // settled at first sight, nothing to say
 	reports map[types.NamespacedName]model.CacheReport
 	pending map[types.NamespacedName]time.Time // unsettled -> due
 	now     Progress

@@ -26,7 +26,7 @@ import (
 
 // A refusal of 1 MiB, in which no word is like another, is a failure like any
 // other: status and Events have its beginning, and a report for people does not
-// grow with it (input A34).
+// grow with it.
 func TestRefusalOfAMebibyte(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache")

@@ -15,8 +15,7 @@ import (
 )
 
 // A manifest is the whole spec: what it leaves out of it shows as a removal. New
-// caches, new namespaces and ConfigMaps of the stream are taken as applied
-// (inputs E01, E07).
+// caches, new namespaces and ConfigMaps of the stream are taken as applied.
 func TestDiffOfManifests(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "old", func(c *v1.ClusteredCache) { c.Spec.Args = []string{"-v"} })

@@ -19,7 +19,7 @@ import (
 )
 
 // What the API server takes and what it refuses when a cache is created, with
-// the same sentence that the program uses (inputs A14, A16, A17).
+// the same sentence that the program uses.
 func TestCreationRules(t *testing.T) {
 	ns := env.Namespace(t)
 	digest := "sha256:" + strings.Repeat("0a", 32)
@@ -133,7 +133,7 @@ func TestVersionsReachTheCluster(t *testing.T) {
 
 // Caches stored before a rule existed: nothing is made for them, their status
 // says why, and they can be deleted. One that does not even decode is reported
-// by itself (inputs A14, A16, D08).
+// by itself.
 func TestStoredBeforeTheRules(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)

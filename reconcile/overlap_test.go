@@ -22,8 +22,7 @@ import (
 // An older program in a pipeline is stopped (SIGSTOP) before each of its
 // requests in turn, also between the page of caches and those of their
 // children; meanwhile the spec changes, and a newer program in the cluster makes
-// it so. When the older one goes on it puts nothing back, and both end well
-// (input D01).
+// it so. When the older one goes on it puts nothing back, and both end well.
 func TestProgramsOfDifferentAgesOverlap(t *testing.T) {
 	older := testenv.Program(t, "-ldflags", "-X main.version=v0.0.1")
 	newer := testenv.Program(t, "-ldflags", "-X main.version=v99.0.0")

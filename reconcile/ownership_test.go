@@ -33,8 +33,7 @@ func mustCreate(t *testing.T, o client.Object) {
 }
 
 // A Service of the cache's name belongs to someone else, or to nobody: it is
-// not written, the rest of the cache is, and deleting the cache leaves it
-// (input A19).
+// not written, the rest of the cache is, and deleting the cache leaves it.
 func TestForeignObjectsAreNotWritten(t *testing.T) {
 	for name, owner := range map[string][]metav1.OwnerReference{
 		"controlled": {{APIVersion: "v1", Kind: "ConfigMap", Name: "boss", UID: "11111111-1111-4111-8111-111111111111", Controller: new(true)}},
@@ -83,7 +82,7 @@ func TestAdoption(t *testing.T) {
 }
 
 // What a former cache of the same name left is the garbage collector's, unless
-// the annotation says that it is to be kept (a restore from a backup: input B14).
+// the annotation says that it is to be kept (a restore from a backup).
 func TestAdoptionFromAFormerCache(t *testing.T) {
 	env := frozen(t) // the garbage collector would be faster than the pass
 	ns := env.Namespace(t)
@@ -110,8 +109,7 @@ func TestAdoptionFromAFormerCache(t *testing.T) {
 }
 
 // The client Service of cache nodes-x and the governing Service of cache x have
-// one name. The owner keeps it, whichever is listed first (input A20; the
-// design puts "nodes-" in front of the name, where the input appends "-nodes").
+// one name. The owner keeps it, whichever is listed first.
 func TestTwoCachesWantOneName(t *testing.T) {
 	for _, order := range [][]string{{"x", "nodes-x"}, {"nodes-x", "x"}} {
 		ns := env.Namespace(t)
@@ -189,8 +187,8 @@ func TestAdoptedServiceWaitsForNodes(t *testing.T) {
 	}
 }
 
-// The disruption budget follows the size in the same pass (input A22; at one
-// node the design has none).
+// The disruption budget follows the size in the same pass (at one
+// node there is none).
 func TestDisruptionBudgetFollowsTheSize(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache")
@@ -222,7 +220,7 @@ func TestForeignDisruptionBudgetIsNotDeleted(t *testing.T) {
 }
 
 // An entry of a map that we write goes when we no longer write it; one that was
-// added by hand stays (input C16).
+// added by hand stays.
 func TestOnlyOurMapEntriesGo(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {

@@ -19,8 +19,8 @@ import (
 )
 
 // What is sent holds intended keys only: no null, no status on a main
-// endpoint, nothing that Go's zero values add (input C09). The finalizer takes
-// nothing of the spec (input C13).
+// endpoint, nothing that Go's zero values add. The finalizer takes
+// nothing of the spec.
 func TestPayloads(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) {
@@ -85,8 +85,8 @@ func wantNoEmpty(t *testing.T, at string, v any) {
 	}
 }
 
-// An aggregated API that is down concerns nobody here: there is no discovery
-// (input D13). Nothing but lists is asked of a converged fleet.
+// An aggregated API that is down concerns nobody here: there is no discovery.
+// Nothing but lists is asked of a converged fleet.
 func TestRequestsOfAConvergedPass(t *testing.T) {
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",

@@ -37,7 +37,7 @@ func interrupted(t *testing.T, ns string, k int, meanwhile func()) bool {
 
 // A pass stands still between any two of its requests while the spec changes
 // and a newer pass applies the change. When it goes on it must not put the old
-// spec back (input D01).
+// spec back.
 func TestAPausedPassNeverPutsTheOldSpecBack(t *testing.T) {
 	for _, scenario := range []struct {
 		name    string
@@ -77,7 +77,7 @@ func TestAPausedPassNeverPutsTheOldSpecBack(t *testing.T) {
 }
 
 // A cache is deleted while a pass stands still between any two requests: it
-// does not come back, and no child is left for good (inputs C06, B04).
+// does not come back, and no child is left for good.
 func TestADeletedCacheIsNotResurrected(t *testing.T) {
 	for k := 1; ; k++ {
 		ns := env.Namespace(t)

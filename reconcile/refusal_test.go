@@ -30,7 +30,7 @@ import (
 
 // A webhook refuses the StatefulSet with a page of text that differs each time:
 // the status says so all the same, briefly and the same in every pass, and the
-// report has the server's own words (input A34).
+// report has the server's own words.
 func TestRefusalWithAPageOfText(t *testing.T) {
 	ns := env.Namespace(t)
 	refuseWithAPage(t, ns)
@@ -105,7 +105,7 @@ func refuseWithAPage(t *testing.T, ns string) {
 
 // Our own governing Service has a cluster address, as one of another make would:
 // that cannot change. It is said, the address stays, and the other children are
-// made (input A33).
+// made.
 func TestServiceWithAnAddressKeepsIt(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache")
@@ -139,7 +139,7 @@ func TestServiceWithAnAddressKeepsIt(t *testing.T) {
 }
 
 // Labels of the cache and its version are not in what cannot change later: a new
-// chart with a new version is a rollout like any other (input A07).
+// chart with a new version is a rollout like any other.
 func TestLabelsAndVersionAreNotInImmutablePlaces(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", withStorage("1Gi", ""), func(c *v1.ClusteredCache) {
@@ -162,7 +162,7 @@ func TestLabelsAndVersionAreNotInImmutablePlaces(t *testing.T) {
 }
 
 // Numbers that fall to zero, which the StatefulSet leaves out, are zeros in our
-// status too (input A27).
+// status too.
 func TestReadyNodesFallToZero(t *testing.T) {
 	ns := env.Namespace(t)
 	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Size = 2 })

@@ -71,7 +71,7 @@ func deletedPods(r model.CacheReport) []string {
 
 // A bad image, then the good one again: the rollout heals without a hand. Our
 // own StatefulSets are Parallel, which the controller of this release frees
-// itself (inputs A01, A03; for the releases that do not, see
+// itself (for the releases that do not, see
 // TestStuckNodesOfParallel).
 func TestBadImageThenGoodImage(t *testing.T) {
 	ns := env.Namespace(t)

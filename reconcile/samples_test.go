@@ -63,7 +63,7 @@ func TestSamples(t *testing.T) {
 }
 
 // The answer of the register is the exit status of the hook: gone already is
-// success, refusals and faults are not (inputs B07, B09).
+// success, refusals and faults are not.
 func TestDeregistrationSample(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("the sample's script needs curl")

@@ -16,8 +16,7 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// A condition of another writer survives ours, and each of ours is there once
-// (input C14).
+// A condition of another writer survives ours, and each of ours is there once.
 func TestForeignConditionSurvives(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache")
@@ -35,7 +34,7 @@ func TestForeignConditionSurvives(t *testing.T) {
 	}
 }
 
-// Zeros are written, and absent numbers of the StatefulSet are zeros (input A27).
+// Zeros are written, and absent numbers of the StatefulSet are zeros.
 func TestZerosAreWritten(t *testing.T) {
 	ns := env.Namespace(t)
 	// Pods that are held not ready by the control plane's convention.
@@ -51,7 +50,7 @@ func TestZerosAreWritten(t *testing.T) {
 	}
 }
 
-// Times of conditions move with their status only (input A28): a pass that
+// Times of conditions move with their status only: a pass that
 // changes a message and a number leaves them.
 func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 	ns := env.Namespace(t)
@@ -72,7 +71,7 @@ func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 }
 
 // Labels and annotations of the cache, such as those that tools set, do not
-// restart anything (inputs A07, A30).
+// restart anything.
 func TestMetadataOfTheCacheDoesNotLeak(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.3"} })
@@ -89,7 +88,7 @@ func TestMetadataOfTheCacheDoesNotLeak(t *testing.T) {
 }
 
 // A cache with another's finalizer is deleted before our first pass: nothing
-// is added to it and nothing made for it (input B04).
+// is added to it and nothing made for it.
 func TestDeletedBeforeTheFirstPass(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Finalizers = []string{"other.example.com/x"} })
@@ -107,7 +106,7 @@ func TestDeletedBeforeTheFirstPass(t *testing.T) {
 	patch(t, got, `{"metadata":{"finalizers":null}}`)
 }
 
-// Our finalizer goes, alone: others stay, whatever their place (input B07).
+// Our finalizer goes, alone: others stay, whatever their place.
 func TestReleaseKeepsOtherFinalizers(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
@@ -164,7 +163,7 @@ func rewriteTimes(t *testing.T, ns, name string, at metav1.Time) {
 }
 
 // The StatefulSet's numbers are of the generation before: they say that all is
-// ready, and are not believed (input A25).
+// ready, and are not believed.
 func TestStaleReadinessIsNotBelieved(t *testing.T) {
 	env := frozen(t)
 	ns := env.Namespace(t)

@@ -116,7 +116,7 @@ func bound(t *testing.T, ns string, nodes int) {
 
 // Volumes grow from 1Gi to 2Gi: the claims first, and when the storage system
 // has grown them, the StatefulSet is made anew around its running nodes. Until
-// then the status says how many are done (input A09).
+// then the status says how many are done.
 func TestVolumesGrow(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", withStorage("1Gi", class(t, ns, "fast", true)))
@@ -213,8 +213,8 @@ func TestReplacementThatWasCutShort(t *testing.T) {
 }
 
 // A class that does not grow, a smaller size, and another class: held, named
-// with old and new value and the way out (input A06), and the rest of the edit
-// goes through (input A05).
+// with old and new value and the way out, and the rest of the edit
+// goes through.
 func TestStorageThatCannotChange(t *testing.T) {
 	ns := env.Namespace(t)
 	fixed := class(t, ns, "fixed", false)
@@ -256,7 +256,7 @@ func TestStorageThatCannotChange(t *testing.T) {
 
 // Storage for a cache that has none, and a larger size in the same edit: the
 // one is held and named, the other goes through, other caches are done, and a
-// run ends as partial (input A05).
+// run ends as partial.
 func TestStorageIsAdded(t *testing.T) {
 	ns := env.Namespace(t)
 	c := create(t, ns, "cache", withStorage("1Gi", ""), func(c *v1.ClusteredCache) { c.Spec.Storage = nil })
@@ -277,7 +277,7 @@ func TestStorageIsAdded(t *testing.T) {
 }
 
 // A volume that someone made larger by hand is left alone, now and when the
-// others grow (input A10). A pass over a settled cache reads no claims; who
+// others grow. A pass over a settled cache reads no claims; who
 // looks at the nodes is told.
 func TestLargerVolumesAreLeftAlone(t *testing.T) {
 	ns := env.Namespace(t)
@@ -337,7 +337,7 @@ func TestOthersFieldsKeepAStatefulSet(t *testing.T) {
 }
 
 // Only spec.size removes nodes, never a node that is not ready; the claims of
-// removed nodes stay (input A11; keys are not moved off memcached's nodes, and
+// removed nodes stay (keys are not moved off memcached's nodes, and
 // nothing drains before a scale-down: nodes are independent).
 func TestSizeAloneScalesDown(t *testing.T) {
 	ns := env.Namespace(t)

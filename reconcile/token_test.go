@@ -23,7 +23,7 @@ import (
 )
 
 // The token file is written anew while a run waits, and the API server does not
-// take the old token any more: the run goes on with the new one (input D10). A
+// take the old token any more: the run goes on with the new one. A
 // pod's own token comes from a file in the same way.
 func TestTokenFileIsWrittenAnew(t *testing.T) {
 	ns := env.Namespace(t)

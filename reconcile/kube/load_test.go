@@ -146,7 +146,7 @@ var loadTests = []struct {
 }
 
 // A flag wins over KUBECONFIG, and that over the pod; what is given and cannot be
-// used is an error (input D14).
+// used is an error.
 func TestLoad(t *testing.T) {
 	for _, tc := range loadTests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestLoadConnection(t *testing.T) {
 			}
 		}
 	})
-	// The kubelet renews it while a pass runs (input D10).
+	// The kubelet renews it while a pass runs.
 	t.Run("the pod's token stays a path", func(t *testing.T) {
 		w := newWorld(t).withPod(t)
 		got, err := w.sources().load(&clientcmd.ConfigOverrides{}, "")

@@ -77,7 +77,7 @@ func expiring(times int, offer string, ask pager[string]) pager[string] {
 
 // A list whose token has expired goes on where it was, over newer objects or
 // from its beginning, and names nothing twice. One that expires again and again
-// is an error, never complete (input D05).
+// is an error, never complete.
 func TestStreamAfterAnExpiredToken(t *testing.T) {
 	three := pages([]string{"a/1", "a/2"}, []string{"a/3"}, []string{"a/4"})
 	// Begun anew, the first page may hold more or less than before.

@@ -51,7 +51,7 @@ func TestHookJobName(t *testing.T) {
 	}
 }
 
-// A variable is there once, and the last that sets it counts (input C10).
+// A variable is there once, and the last that sets it counts.
 func TestHookVariablesAreThereOnce(t *testing.T) {
 	env := variables(t, &v1.Hook{Name: "h", Image: "i", PerNode: true, Env: []corev1.EnvVar{
 		{Name: "A", Value: "1"}, {Name: "CACHE_VERSION", Value: "mine"}, {Name: "A", Value: "2"},

@@ -78,7 +78,7 @@ func TestSamplesApply(t *testing.T) {
 }
 
 // A pass that starts from the CronJob's template cannot start: its image is
-// missing. The Job ends at its deadline and leaves no pod behind (input D04).
+// missing. The Job ends at its deadline and leaves no pod behind.
 func TestMissingImageLeavesNoPods(t *testing.T) {
 	installed(t)
 	c, container := cronJob(t, kustomize(t))
@@ -284,7 +284,7 @@ func TestUserRoles(t *testing.T) {
 }
 
 // A pass over a CRD that is being deleted still lets go of the caches: the order
-// of an uninstallation that went wrong (input B10).
+// of an uninstallation that went wrong.
 func TestUninstallInTheWrongOrder(t *testing.T) {
 	installed(t)
 	t.Cleanup(func() { inPlace = false })

@@ -31,7 +31,7 @@ func cronJob(t *testing.T, manifests string) (*batchv1.CronJob, *corev1.Containe
 }
 
 // The numbers of the CronJob fit together: a pass ends by itself before it is
-// ended, and that before the next one is due (inputs D03, D04).
+// ended, and that before the next one is due.
 func TestCronJobTimes(t *testing.T) {
 	c, container := cronJob(t, kustomize(t))
 	job, pod := c.Spec.JobTemplate.Spec, c.Spec.JobTemplate.Spec.Template.Spec

@@ -68,7 +68,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// Without the CRD a pass cannot run, and one sentence says what to do (input E02).
+// Without the CRD a pass cannot run, and one sentence says what to do.
 func TestWithoutTheCRD(t *testing.T) {
 	bare, err := testenv.Start("--crds=", "--controller-manager=false")
 	if err != nil {
