@@ -93,7 +93,7 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 
 // nothingToSay tells a cache that is as it should be and was before.
 func nothingToSay(r model.CacheReport) bool {
-	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutHeld && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !r.Edited()
+	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutPaused && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !r.Edited()
 }
 
 // interval is how long to wait before looking again.

@@ -228,7 +228,7 @@ func TestKstatus(t *testing.T) {
 
 // A partition or OnDelete that someone set is understood: what they let through
 // has settled, and nobody says that the new version runs.
-func TestRolloutHeldBySomeone(t *testing.T) {
+func TestRolloutPausedBySomeone(t *testing.T) {
 	for name, strategy := range map[string]string{
 		"partition": `{"type":"RollingUpdate","rollingUpdate":{"partition":1}}`,
 		"OnDelete":  `{"type":"OnDelete","rollingUpdate":null}`,
@@ -239,7 +239,7 @@ func TestRolloutHeldBySomeone(t *testing.T) {
 			settle(t, ns)
 			patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"updateStrategy":`+strategy+`}}`, client.FieldOwner("user"))
 			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "2" })
-			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonRolloutHeld)
+			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonRolloutPaused)
 			want := map[string]string{"partition": "2 of 3 nodes on the new version, held by partition", "OnDelete": "0 of 3 nodes on the new version, held by OnDelete"}[name]
 			wantMessage(t, ns, "3 of 3 nodes ready; "+want)
 			if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "1.6.38" || available(c) != metav1.ConditionTrue {

@@ -18,9 +18,9 @@ const (
 	ReasonReady = "Ready"
 	// ReasonProgressing: nodes are being created, replaced or removed.
 	ReasonProgressing = "Progressing"
-	// ReasonRolloutHeld: every node is ready, and someone keeps some of them on
+	// ReasonRolloutPaused: every node is ready, and someone keeps some of them on
 	// an older revision with a partition or the update strategy OnDelete.
-	ReasonRolloutHeld = "RolloutHeld"
+	ReasonRolloutPaused = "RolloutPaused"
 	// ReasonProgressDeadlineExceeded: nodes have made no progress for longer
 	// than spec.rollout.progressDeadlineSeconds.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"

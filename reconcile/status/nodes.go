@@ -23,7 +23,7 @@ type trouble struct {
 // rollout is how a cache stands whose nodes are all that is left to wait for.
 func rollout(in model.Input, sts *appsv1.StatefulSet, n numbers) model.Verdict {
 	if n.held != "" {
-		return model.Verdict{State: model.Settled, Reason: v1.ReasonRolloutHeld, Message: n.sentence()}
+		return model.Verdict{State: model.Settled, Reason: v1.ReasonRolloutPaused, Message: n.sentence()}
 	}
 	v := model.Verdict{State: model.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
 	troubles := troublesOf(in, sts)

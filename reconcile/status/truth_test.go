@@ -88,7 +88,7 @@ func rule(o observed) believed {
 func TestTruthTableRows(t *testing.T) {
 	partition := `{"type":"RollingUpdate","rollingUpdate":{"partition":1}}`
 	onDelete := `{"type":"OnDelete"}`
-	held := believed{"True", "False", "False", v1.ReasonRolloutHeld, "1"}
+	held := believed{"True", "False", "False", v1.ReasonRolloutPaused, "1"}
 	for name, tc := range map[string]struct {
 		observed
 		want believed
