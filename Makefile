@@ -56,7 +56,7 @@ demo: ## Show the main job on a throw-away control plane
 	@testdata/demo/demo.sh
 
 .PHONY: bench
-bench: build control-plane ## Measure passes next to alternatives; write the table into README.md
+bench: build control-plane ## Measure passes next to alternatives; write the tables into testdata/bench/README.md
 	$(GO) build -C testdata/bench -buildvcs=false -ldflags "-s -w" -o ../../bin/bench/ ./...
 	$(GO) test -c -o bin/bench/plan.test ./reconcile/plan
 	bin/bench/bench -fleets "$(BENCH_FLEETS)"

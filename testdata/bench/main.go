@@ -80,7 +80,7 @@ func run(ctx context.Context, args []string) (err error) {
 		}
 		b.fleets = append(b.fleets, n)
 	}
-	readme := filepath.Join(b.root, "README.md")
+	readme := filepath.Join(b.root, "testdata", "bench", "README.md")
 	if _, _, err := splitReadme(readme); err != nil {
 		return err // before the 20 minutes, not after
 	}
