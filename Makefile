@@ -146,10 +146,10 @@ help:
 .PHONY: verify-generated
 verify-generated: controller-gen
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; \
-	cp -R go.mod go.sum api deploy reconcile testdata README.md "$$copy"; \
+	cp -R go.mod go.sum api deploy reconcile testdata "$$copy"; \
 	rm -rf "$$copy/deploy/crd" "$$copy/deploy/rbac" "$$copy/api/v1/applyconfiguration"; \
 	($(call generate-in,$$copy)) >/dev/null; \
-	for path in api deploy README.md; do \
+	for path in api deploy; do \
 		diff -r "$$path" "$$copy/$$path" || { \
 			echo "verify: generated files are not those of api/v1 and the rbac markers: run 'make generate'" >&2; exit 1; }; \
 	done
@@ -178,7 +178,7 @@ generate-in = cd "$(1)" && \
 	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac && \
 	sed 's/^kind: ClusterRole$$/kind: Role/' deploy/rbac/role.yaml >deploy/components/namespaces/namespace/role.yaml && \
 	sed 's/^  name: clusteredcache$$/  name: clusteredcache-diff/' deploy/rbac/role.yaml >deploy/components/diff-only/role.yaml && \
-	$(GO) run ./testdata/fields deploy/crd/cache.example.com_clusteredcaches.yaml README.md
+	$(GO) run ./testdata/fields deploy/crd/cache.example.com_clusteredcaches.yaml api/README.md
 
 # tool builds the program of a package of testdata/tools, unless it is there.
 tool = [ -x "$(TOOLS)/$(notdir $(1))" ] || { \

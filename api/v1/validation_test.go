@@ -32,13 +32,13 @@ func TestAbsurdQuantities(t *testing.T) {
 	}
 }
 
-// Every reason that a user can see has a row in the README.
+// Every reason that a user can see has a row in the README of the API.
 func TestReadmeHasReasons(t *testing.T) {
 	source, err := os.ReadFile("conditions.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
