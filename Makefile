@@ -8,7 +8,7 @@
 GO ?= go
 
 # Packages that ./... leaves out.
-ASIDE := ./testdata/e2e ./testdata/e2e/tool ./testdata/fields
+ASIDE := ./testdata/e2e ./testdata/e2e/tool ./testdata/reference
 
 # What `clusteredcache version` says.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),v0.0.0-dev)
@@ -178,7 +178,7 @@ generate-in = cd "$(1)" && \
 	"$(TOOLS)/controller-gen" rbac:roleName=clusteredcache paths=./reconcile/... output:rbac:dir=deploy/rbac && \
 	sed 's/^kind: ClusterRole$$/kind: Role/' deploy/rbac/role.yaml >deploy/components/namespaces/namespace/role.yaml && \
 	sed 's/^  name: clusteredcache$$/  name: clusteredcache-diff/' deploy/rbac/role.yaml >deploy/components/diff-only/role.yaml && \
-	$(GO) run ./testdata/fields deploy/crd/cache.example.com_clusteredcaches.yaml api/README.md
+	$(GO) run ./testdata/reference deploy/crd/cache.example.com_clusteredcaches.yaml api/v1/conditions.go api/README.md
 
 # tool builds the program of a package of testdata/tools, unless it is there.
 tool = [ -x "$(TOOLS)/$(notdir $(1))" ] || { \

@@ -1,13 +1,7 @@
-// fields writes the reference of a CRD's fields into a Markdown file, between the
-// lines <!-- fields --> and <!-- end of fields -->.
-//
-//	fields CRD MARKDOWN
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,8 +10,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 )
-
-const begin, end = "<!-- fields -->\n", "<!-- end of fields -->\n"
 
 // schema is what a row needs of a JSON schema.
 type schema struct {
@@ -33,20 +25,14 @@ type schema struct {
 	IntOrString bool              `json:"x-kubernetes-int-or-string"`
 }
 
-// kubernetes are fields of Kubernetes' own types, which its documentation has.
+// kubernetes are fields whose types the documentation of Kubernetes describes.
 var kubernetes = []string{"conditions", "env", "envFrom", "resources"}
 
-func main() {
-	if err := run(os.Args[1], os.Args[2]); err != nil {
-		fmt.Fprintln(os.Stderr, "fields:", err)
-		os.Exit(1)
-	}
-}
-
-func run(crd, markdown string) error {
+// fieldTable has a row for each field of a CRD.
+func fieldTable(crd string) (string, error) {
 	text, err := os.ReadFile(crd)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var definition struct {
 		Spec struct {
@@ -58,16 +44,7 @@ func run(crd, markdown string) error {
 		} `json:"spec"`
 	}
 	if err := yaml.Unmarshal(text, &definition); err != nil {
-		return err
-	}
-	document, err := os.ReadFile(markdown)
-	if err != nil {
-		return err
-	}
-	before, rest, found := bytes.Cut(document, []byte(begin))
-	_, after, ended := bytes.Cut(rest, []byte(end))
-	if !found || !ended {
-		return errors.New("no lines for the fields in " + markdown)
+		return "", fmt.Errorf("%s: %w", crd, err)
 	}
 	var table strings.Builder
 	table.WriteString("| field | type | default | meaning |\n|---|---|---|---|\n")
@@ -75,7 +52,7 @@ func run(crd, markdown string) error {
 	for _, part := range []string{"spec", "status"} {
 		rows(&table, part, object.Properties[part])
 	}
-	return os.WriteFile(markdown, slices.Concat(before, []byte(begin), []byte(table.String()), []byte(end), after), 0o644)
+	return table.String(), nil
 }
 
 // rows writes the fields below path, each before its own.
@@ -94,8 +71,7 @@ func rows(table *strings.Builder, path string, s schema) {
 		if field.Default != nil {
 			required = "`" + string(field.Default) + "`"
 		}
-		meaning := strings.ReplaceAll(strings.Join(strings.Fields(field.Description), " "), "|", `\|`)
-		fmt.Fprintf(table, "| `%s` | %s | %s | %s |\n", own, kind(inner), required, meaning)
+		fmt.Fprintf(table, "| `%s` | %s | %s | %s |\n", own, kind(inner), required, cell(field.Description))
 		if !slices.Contains(kubernetes, name) {
 			rows(table, own, inner)
 		}
@@ -112,4 +88,9 @@ func kind(s schema) string {
 		return fmt.Sprintf("%s, %s to %s", s.Type, *s.Minimum, *s.Maximum)
 	}
 	return s.Type
+}
+
+// cell puts a text on one line of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 }
