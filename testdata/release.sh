@@ -13,13 +13,18 @@ archive() {
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "dist/build/$1" -cf - . | gzip -n >"dist/$1.tar.gz"
 }
 
+# The documents, and what they link to.
+documents="LICENSE README.md CONTRIBUTING.md api/README.md cmd/clusteredcache/README.md deploy reconcile/README.md
+	reconcile/report/doc.go testdata/bench/README.md testdata/controlplane/README.md"
+
 for platform in $PLATFORMS; do
 	name=clusteredcache_${platform%/*}_${platform#*/}
 	mkdir "dist/build/$name"
 	GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" build -trimpath -buildvcs="$STAMP" \
 		-ldflags "-s -w -X main.version=$VERSION" -o "dist/build/$name/clusteredcache" ./cmd/clusteredcache
 	ln -s clusteredcache "dist/build/$name/kubectl-clusteredcache"
-	cp LICENSE README.md "dist/build/$name/"
+	# shellcheck disable=SC2086 # a list of paths
+	tar -cf - $documents | tar -xf - -C "dist/build/$name"
 	archive "$name"
 done
 

@@ -1,18 +1,14 @@
 package deploy
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
+	"example.com/clusteredcache/reconcile/internal/links"
 	"example.com/clusteredcache/reconcile/internal/testenv"
 )
 
@@ -25,7 +21,7 @@ func source(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"go.mod", "go.sum", "LICENSE", "Makefile", "README.md"} {
+	for _, name := range []string{"CONTRIBUTING.md", "go.mod", "go.sum", "LICENSE", "Makefile", "README.md"} {
 		write(t, filepath.Join(dir, name), read(t, name))
 	}
 	return dir
@@ -62,8 +58,8 @@ func TestMakeInstall(t *testing.T) {
 	}
 }
 
-// A release of one platform: the archive has a static program, the checksums are
-// right, and install.yaml runs the image of the release. (The other platforms
+// A release of one platform: the archive has a program and documents without a
+// broken link, the checksums are right, and install.yaml runs the image of the release. (The other platforms
 // would be compiled for minutes.)
 func TestMakeRelease(t *testing.T) {
 	dir := source(t)
@@ -74,8 +70,14 @@ func TestMakeRelease(t *testing.T) {
 	if r := finish(t, check); r.status != 0 || !strings.Contains(r.stdout, name) || !strings.Contains(r.stdout, "install.yaml") {
 		t.Errorf("checksums: %s%s", r.stdout, r.stderr)
 	}
-	if names := inArchive(t, filepath.Join(dir, "dist", name)); !slices.Equal(names, []string{"LICENSE", "README.md", "clusteredcache", "kubectl-clusteredcache"}) {
-		t.Errorf("in the archive: %v", names)
+	unpacked := unpack(t, filepath.Join(dir, "dist", name))
+	for _, name := range []string{"LICENSE", "README.md", "clusteredcache", "kubectl-clusteredcache", "deploy/kustomization.yaml"} {
+		if _, err := os.Stat(filepath.Join(unpacked, name)); err != nil {
+			t.Errorf("in the archive: %v", err)
+		}
+	}
+	if broken, err := links.Broken(os.DirFS(unpacked)); err != nil || len(broken) > 0 {
+		t.Errorf("in the archive: %v\n%s", err, strings.Join(broken, "\n"))
 	}
 	manifests, err := os.ReadFile(filepath.Join(dir, "dist", "install.yaml"))
 	if err != nil {
@@ -87,28 +89,12 @@ func TestMakeRelease(t *testing.T) {
 	apply(t, string(manifests))
 }
 
-func inArchive(t *testing.T, path string) []string {
+// unpack returns a folder with what is in the archive.
+func unpack(t *testing.T, archive string) string {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	if r := finish(t, exec.Command("tar", "-xzf", archive, "-C", dir)); r.status != 0 {
+		t.Fatalf("tar: %s", r.stderr)
 	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for r := tar.NewReader(unzipped); ; {
-		header, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return names
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if name := strings.TrimPrefix(header.Name, "./"); name != "" {
-			names = append(names, name)
-		}
-	}
+	return dir
 }
