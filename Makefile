@@ -110,7 +110,7 @@ vuln: govulncheck ## Look for known vulnerabilities in what the program calls (a
 ##@ Change
 
 .PHONY: generate
-generate: controller-gen ## Write anew what is generated from api/v1 and the rbac markers
+generate: controller-gen ## Write what is made from api/v1 and the rbac markers
 	$(call generate-in,.)
 
 .PHONY: golden
@@ -151,7 +151,7 @@ verify-generated: controller-gen
 	($(call generate-in,$$copy)) >/dev/null; \
 	for path in api deploy; do \
 		diff -r "$$path" "$$copy/$$path" || { \
-			echo "verify: generated files are not those of api/v1 and the rbac markers: run 'make generate'" >&2; exit 1; }; \
+			echo "verify: generated files differ from api/v1 and the rbac markers: run 'make generate'" >&2; exit 1; }; \
 	done
 
 .PHONY: verify-tidy

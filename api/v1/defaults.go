@@ -2,10 +2,10 @@ package v1
 
 import "time"
 
-// DefaultProgressDeadlineSeconds holds where spec.rollout says nothing else.
+// DefaultProgressDeadlineSeconds applies unless spec.rollout sets another value.
 const DefaultProgressDeadlineSeconds = 600
 
-// ProgressDeadline is how long nodes may make no progress.
+// ProgressDeadline returns how long nodes may make no progress.
 func (s *ClusteredCacheSpec) ProgressDeadline() time.Duration {
 	seconds := int32(DefaultProgressDeadlineSeconds)
 	if s.Rollout != nil && s.Rollout.ProgressDeadlineSeconds > 0 {
@@ -14,8 +14,8 @@ func (s *ClusteredCacheSpec) ProgressDeadline() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Default fills in what the API server would, for an object that no server has
-// seen. The markers in types.go repeat it; a test keeps the two together.
+// Default sets the defaults that the API server would set, for an object that no
+// server has seen. The markers in types.go repeat them, and a test compares the two.
 func (c *ClusteredCache) Default() {
 	if c.Spec.Engine == "" {
 		c.Spec.Engine = EngineMemcached

@@ -1,10 +1,10 @@
-// Package v1 is the API of group cache.example.com: the ClusteredCache type,
-// and the names that cluster objects carry because of it (labels,
-// annotations, the finalizer, the field manager, condition reasons).
+// Package v1 is the API of group cache.example.com: the ClusteredCache type, and
+// the names that it brings to objects in a cluster (labels, annotations, the
+// finalizer, the field manager, condition reasons).
 //
-// The package holds data and the rules a server enforces on it, nothing that
-// talks to a cluster. The CustomResourceDefinition under deploy/crd, the deep
-// copies and the apply configurations are generated from it (make generate).
+// The package has data, and the rules that a server enforces on it. Nothing in it
+// talks to a cluster. make generate makes the CustomResourceDefinition under
+// deploy/crd, the deep copies and the apply configurations from it.
 //
 // +kubebuilder:object:generate=true
 // +kubebuilder:ac:generate=true

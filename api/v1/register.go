@@ -9,10 +9,10 @@ import (
 // GroupVersion is the group and version of every type in this package.
 var GroupVersion = schema.GroupVersion{Group: "cache.example.com", Version: "v1"}
 
-// SchemeGroupVersion is GroupVersion under the name that generated code uses.
+// SchemeGroupVersion is GroupVersion, under the name that generated code uses.
 var SchemeGroupVersion = GroupVersion
 
-// SchemeBuilder collects this package's types; AddToScheme puts them into a scheme.
+// SchemeBuilder collects the types of this package. AddToScheme adds them to a scheme.
 var (
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 	AddToScheme   = SchemeBuilder.AddToScheme

@@ -12,14 +12,15 @@ import (
 type Engine string
 
 const (
-	// EngineMemcached is the default: independent memcached nodes, over which
-	// clients hash their keys.
+	// EngineMemcached is the default: independent memcached nodes. Clients spread
+	// their keys over them.
 	EngineMemcached Engine = "Memcached"
-	// EngineCustom is any other cache server: spec.image names it.
+	// EngineCustom is any other cache server. spec.image names it.
 	EngineCustom Engine = "Custom"
 )
 
-// RetainPolicy says what becomes of the volumes of a deleted cache.
+// RetainPolicy says what happens to the claims of a deleted cache. A claim is a
+// PersistentVolumeClaim.
 // +kubebuilder:validation:Enum=Retain;Delete
 type RetainPolicy string
 
@@ -47,43 +48,43 @@ type ClusteredCacheSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$')",message="version must be an image tag (letters, digits, '_', '.', '-'; at most 128), tag@sha256:<64 hex digits>, or sha256:<64 hex digits>"
 	Version string `json:"version"`
 
-	// size is the number of nodes. Left out, it is 1 until an autoscaler or
-	// `kubectl scale` sets it. At most 1000: a slip of the finger must not cost
-	// the cluster its controllers.
+	// size is the number of nodes. If omitted, it is 1 until an autoscaler or
+	// `kubectl scale` sets it. It is at most 1000, so that a typing error does not
+	// overload the controllers of the cluster.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Size int32 `json:"size,omitempty"`
 
-	// image is the repository to pull from, without tag or digest. Default:
-	// the engine's own; required with engine Custom.
+	// image is the repository to pull from, without tag or digest. The default is
+	// the image of the engine. Engine Custom requires it.
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*$')",message="image is a repository without tag or digest, such as registry.example.com/team/cache"
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// port is where nodes listen, and the port of both Services. Default: the
-	// engine's (Memcached 11211, Custom 8080).
+	// port is where nodes listen. It is also the port of both Services. The
+	// default depends on the engine: Memcached 11211, Custom 8080.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
-	// args are handed to the container. For Memcached they follow the derived
-	// ones; a derived flag that stands here too is left out.
+	// args are the arguments of the container. For Memcached they follow the
+	// derived arguments. A derived flag that args already contains is not added.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	Args []string `json:"args,omitempty"`
 
-	// resources are those of the cache container. Memcached's item memory
-	// (-m) is derived from the memory limit.
+	// resources are those of the cache container. For Memcached, the memory for
+	// items (-m) is derived from the memory limit.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitzero"`
 
-	// storage gives every node a volume of its own, mounted at /data. Engine
-	// Custom only.
+	// storage gives every node its own volume, mounted at /data. Only for engine
+	// Custom.
 	// +optional
 	Storage *StorageSpec `json:"storage,omitempty"`
 
@@ -92,13 +93,13 @@ type ClusteredCacheSpec struct {
 	// +optional
 	Config *ConfigReference `json:"config,omitempty"`
 
-	// rollout says how patient a rollout is.
+	// rollout sets the times of a rollout.
 	// +optional
 	Rollout *RolloutSpec `json:"rollout,omitempty"`
 
-	// podTemplate is a partial PodTemplateSpec, merged over the nodes' own by
-	// strategic merge, for what has no field here (affinity, sidecars,
-	// tolerations, ...).
+	// podTemplate is a partial PodTemplateSpec for settings that have no field here
+	// (affinity, sidecars, tolerations, ...). It is merged over the pod template of
+	// the nodes by strategic merge.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -109,27 +110,27 @@ type ClusteredCacheSpec struct {
 	// +optional
 	Deletion *DeletionSpec `json:"deletion,omitempty"`
 
-	// suspend leaves the children and the finalizer as they are; status is
+	// suspend leaves the children and the finalizer as they are. The status is
 	// still written.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// RolloutSpec says how patient a rollout is.
+// RolloutSpec sets the times of a rollout.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.progressDeadlineSeconds) || self.minReadySeconds < self.progressDeadlineSeconds",message="minReadySeconds must be less than progressDeadlineSeconds"
 type RolloutSpec struct {
 	// progressDeadlineSeconds is how long nodes may make no progress before the
-	// cache counts as stalled (reason ProgressDeadlineExceeded). It counts from
-	// the last change of the StatefulSet by a pass, or of a node's readiness,
-	// whichever is later. Nothing is rolled back.
+	// cache is stalled (reason ProgressDeadlineExceeded). The time counts from the
+	// last sign of progress, such as a change of the StatefulSet by a pass, or of
+	// the readiness of a node. Nothing is rolled back.
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// minReadySeconds is how long a node must have been ready before the
-	// rollout goes on to the next.
+	// minReadySeconds is how long a node must be ready before the rollout continues
+	// with the next node.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
@@ -137,24 +138,26 @@ type RolloutSpec struct {
 
 // StorageSpec describes the volume of each node.
 type StorageSpec struct {
-	// size is the capacity that each node's claim asks for.
+	// size is the capacity that the PersistentVolumeClaim (claim) of each node asks
+	// for.
 	Size resource.Quantity `json:"size"`
 
-	// storageClassName of the claims. Default: the cluster's default class.
+	// storageClassName is the StorageClass of the claims. The default is the
+	// default class of the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// retain says what becomes of the claims when the cache is deleted.
-	// Claims of nodes that a smaller size removes are always kept.
+	// retain says what happens to the claims when the cache is deleted. Claims of
+	// nodes that a smaller size removes are always kept.
 	// +kubebuilder:default=Retain
 	// +optional
 	Retain RetainPolicy `json:"retain,omitempty"`
 }
 
-// ConfigReference names a ConfigMap in the cache's namespace.
+// ConfigReference names a ConfigMap in the namespace of the cache.
 type ConfigReference struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=253
@@ -162,10 +165,10 @@ type ConfigReference struct {
 }
 
 // ClusteredCacheStatus is what the last pass saw. Every number comes from the
-// StatefulSet as the API server last returned it.
+// StatefulSet that the API server returned last.
 type ClusteredCacheStatus struct {
-	// observedGeneration is the generation of the spec this status speaks of.
-	// -1 before any pass.
+	// observedGeneration is the generation of the spec that this status describes.
+	// It is -1 before any pass.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration"`
 
@@ -181,16 +184,17 @@ type ClusteredCacheStatus struct {
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas"`
 
-	// currentVersion is the version that every node runs: it moves when the
-	// last node has.
+	// currentVersion is the version that every node runs. It changes when the last
+	// node runs the new version.
 	// +optional
 	CurrentVersion string `json:"currentVersion,omitempty"`
 
-	// selector finds the cache's pods, in the form of a label query (scale subresource).
+	// selector finds the pods of the cache. It is a label query, for the scale
+	// subresource.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// nodes are the stable addresses, host:port, of the nodes in order.
+	// nodes are the stable addresses of the nodes, host:port, in order.
 	// +listType=atomic
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
@@ -202,9 +206,9 @@ type ClusteredCacheStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// The name rule below holds at creation only (afterwards oldSelf has a value),
-// so that a cache stored before the rule stays deletable. 52 characters leave
-// room for the revision hash in a label of the StatefulSet's pods.
+// The name rule below applies only at creation: afterwards oldSelf has a value. So
+// a cache that was stored before the rule can still be deleted. 52 characters leave
+// room for the revision hash in a label of the pods.
 
 // ClusteredCache is a cluster of cache nodes on Kubernetes.
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // Messages of the rules that the API server enforces on a ClusteredCache. The
-// markers in types.go repeat them; a test keeps the two together.
+// markers in types.go repeat them, and a test compares the two.
 const (
 	MessageName         = "name must be at most 52 characters: a lower-case letter, then lower-case letters, digits or '-', ending in a letter or digit (it names Services and pods)"
 	MessageVersion      = "version must be an image tag (letters, digits, '_', '.', '-'; at most 128), tag@sha256:<64 hex digits>, or sha256:<64 hex digits>"
@@ -27,14 +27,14 @@ const (
 	MessageSizeMaximum  = "should be less than or equal to 1000"
 )
 
-// MaxNameLength leaves room, in the 63 characters of a label, for the hash
-// that the StatefulSet controller appends to the name.
+// MaxNameLength is the longest name of a cache. The StatefulSet controller appends a
+// hash to the name, and both must fit into the 63 characters of a label.
 const MaxNameLength = 52
 
 // MaxSize is the largest number of nodes of a cache.
 const MaxSize = 1000
 
-// Compiled when first used: most runs of the program need none of them.
+// These are compiled at their first use, because most runs do not need them.
 var (
 	namePattern    = compile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 	versionPattern = compile(`^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?|sha256:[0-9a-f]{64})$`)
@@ -45,7 +45,8 @@ func compile(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// ValidateName returns what is wrong with the name of a cache, or "".
+// ValidateName returns what is wrong with the name of a cache. It returns "" if the
+// name is valid.
 func ValidateName(name string) string {
 	if len(name) > MaxNameLength || !namePattern().MatchString(name) {
 		return MessageName
@@ -53,9 +54,9 @@ func ValidateName(name string) string {
 	return ""
 }
 
-// ValidateSpec returns what is wrong with a spec, as "path: message", or "".
-// The API server enforces the same when a spec is written; a spec stored
-// before a rule existed may still break it.
+// ValidateSpec returns what is wrong with a spec, as "path: message". It returns ""
+// if the spec is valid. The API server enforces the same rules when a spec is
+// written. But a spec that was stored before a rule existed may break it.
 func ValidateSpec(s *ClusteredCacheSpec) string {
 	switch {
 	case s.Size < 1:
@@ -119,8 +120,8 @@ func hasAbsurd(r corev1.ResourceRequirements) bool {
 	return false
 }
 
-// isAbsurd tells quantities beyond 64 bits. With an exponent of millions their
-// exact arithmetic, a mere comparison even, takes minutes and gigabytes.
+// isAbsurd reports whether a quantity needs more than 64 bits. With an exponent of
+// millions, exact arithmetic takes minutes and gigabytes, even for one comparison.
 func isAbsurd(q resource.Quantity) bool {
 	f := math.Abs(q.AsApproximateFloat64())
 	return f >= math.MaxInt64 || f > 0 && f < 1e-9

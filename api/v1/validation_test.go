@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Exponents of millions are refused, and at once: exact arithmetic with them
-// would go on for minutes.
+// Exponents of millions are refused at once, because exact arithmetic with them
+// would take minutes.
 func TestAbsurdQuantities(t *testing.T) {
 	for _, amount := range []string{"1e2147483640", "1e100000000", "-1e100000000"} {
 		q := resource.MustParse(amount)

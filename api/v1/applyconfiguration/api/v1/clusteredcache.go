@@ -14,9 +14,9 @@ import (
 // ClusteredCacheApplyConfiguration represents a declarative configuration of the ClusteredCache type for use
 // with apply.
 //
-// The name rule below holds at creation only (afterwards oldSelf has a value),
-// so that a cache stored before the rule stays deletable. 52 characters leave
-// room for the revision hash in a label of the StatefulSet's pods.
+// The name rule below applies only at creation: afterwards oldSelf has a value. So
+// a cache that was stored before the rule can still be deleted. 52 characters leave
+// room for the revision hash in a label of the pods.
 // ClusteredCache is a cluster of cache nodes on Kubernetes.
 type ClusteredCacheApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration    `json:""`

@@ -17,37 +17,37 @@ type ClusteredCacheSpecApplyConfiguration struct {
 	Engine *apiv1.Engine `json:"engine,omitempty"`
 	// version is the image tag, `tag@sha256:<digest>` or `sha256:<digest>` to run.
 	Version *string `json:"version,omitempty"`
-	// size is the number of nodes. Left out, it is 1 until an autoscaler or
-	// `kubectl scale` sets it. At most 1000: a slip of the finger must not cost
-	// the cluster its controllers.
+	// size is the number of nodes. If omitted, it is 1 until an autoscaler or
+	// `kubectl scale` sets it. It is at most 1000, so that a typing error does not
+	// overload the controllers of the cluster.
 	Size *int32 `json:"size,omitempty"`
-	// image is the repository to pull from, without tag or digest. Default:
-	// the engine's own; required with engine Custom.
+	// image is the repository to pull from, without tag or digest. The default is
+	// the image of the engine. Engine Custom requires it.
 	Image *string `json:"image,omitempty"`
-	// port is where nodes listen, and the port of both Services. Default: the
-	// engine's (Memcached 11211, Custom 8080).
+	// port is where nodes listen. It is also the port of both Services. The
+	// default depends on the engine: Memcached 11211, Custom 8080.
 	Port *int32 `json:"port,omitempty"`
-	// args are handed to the container. For Memcached they follow the derived
-	// ones; a derived flag that stands here too is left out.
+	// args are the arguments of the container. For Memcached they follow the
+	// derived arguments. A derived flag that args already contains is not added.
 	Args []string `json:"args,omitempty"`
-	// resources are those of the cache container. Memcached's item memory
-	// (-m) is derived from the memory limit.
+	// resources are those of the cache container. For Memcached, the memory for
+	// items (-m) is derived from the memory limit.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// storage gives every node a volume of its own, mounted at /data. Engine
-	// Custom only.
+	// storage gives every node its own volume, mounted at /data. Only for engine
+	// Custom.
 	Storage *StorageSpecApplyConfiguration `json:"storage,omitempty"`
 	// config names a ConfigMap that is mounted at /etc/cache. A change of its
 	// content restarts the nodes one by one.
 	Config *ConfigReferenceApplyConfiguration `json:"config,omitempty"`
-	// rollout says how patient a rollout is.
+	// rollout sets the times of a rollout.
 	Rollout *RolloutSpecApplyConfiguration `json:"rollout,omitempty"`
-	// podTemplate is a partial PodTemplateSpec, merged over the nodes' own by
-	// strategic merge, for what has no field here (affinity, sidecars,
-	// tolerations, ...).
+	// podTemplate is a partial PodTemplateSpec for settings that have no field here
+	// (affinity, sidecars, tolerations, ...). It is merged over the pod template of
+	// the nodes by strategic merge.
 	PodTemplate *runtime.RawExtension `json:"podTemplate,omitempty"`
 	// deletion says what happens between the deletion of the cache and its end.
 	Deletion *DeletionSpecApplyConfiguration `json:"deletion,omitempty"`
-	// suspend leaves the children and the finalizer as they are; status is
+	// suspend leaves the children and the finalizer as they are. The status is
 	// still written.
 	Suspend *bool `json:"suspend,omitempty"`
 }

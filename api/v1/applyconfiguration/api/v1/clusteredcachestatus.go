@@ -10,10 +10,10 @@ import (
 // with apply.
 //
 // ClusteredCacheStatus is what the last pass saw. Every number comes from the
-// StatefulSet as the API server last returned it.
+// StatefulSet that the API server returned last.
 type ClusteredCacheStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec this status speaks of.
-	// -1 before any pass.
+	// observedGeneration is the generation of the spec that this status describes.
+	// It is -1 before any pass.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of nodes that exist.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -21,12 +21,13 @@ type ClusteredCacheStatusApplyConfiguration struct {
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// updatedReplicas is the number of nodes on the newest revision.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// currentVersion is the version that every node runs: it moves when the
-	// last node has.
+	// currentVersion is the version that every node runs. It changes when the last
+	// node runs the new version.
 	CurrentVersion *string `json:"currentVersion,omitempty"`
-	// selector finds the cache's pods, in the form of a label query (scale subresource).
+	// selector finds the pods of the cache. It is a label query, for the scale
+	// subresource.
 	Selector *string `json:"selector,omitempty"`
-	// nodes are the stable addresses, host:port, of the nodes in order.
+	// nodes are the stable addresses of the nodes, host:port, in order.
 	Nodes []string `json:"nodes,omitempty"`
 	// conditions are Available, Reconciling and Stalled.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`

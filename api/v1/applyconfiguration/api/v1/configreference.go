@@ -5,9 +5,9 @@ package v1
 // ConfigReferenceApplyConfiguration represents a declarative configuration of the ConfigReference type for use
 // with apply.
 //
-// ConfigReference names a ConfigMap in the cache's namespace.
+// ConfigReference names a ConfigMap in the namespace of the cache.
 type ConfigReferenceApplyConfiguration struct {
-	// name of the ConfigMap.
+	// name is the name of the ConfigMap.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -9,17 +9,17 @@ import (
 // DeletionSpecApplyConfiguration represents a declarative configuration of the DeletionSpec type for use
 // with apply.
 //
-// DeletionSpec is the checklist of a deletion: traffic is taken away (the
-// Service of the clients is deleted), clients are given time to leave, the
-// hooks run one after the other, and then the cache and its children go.
+// DeletionSpec is the checklist of a deletion. First the Service of the clients is
+// deleted. Then clients have time to leave, and the hooks run one after the other.
+// At the end the cache and its children are deleted.
 type DeletionSpecApplyConfiguration struct {
-	// drainSeconds is how long clients are given to leave before the first hook
-	// runs, or without hooks, before the nodes go.
+	// drainSeconds is how long clients have to leave before the first hook runs.
+	// Without hooks, it is the time before the nodes are deleted.
 	DrainSeconds *int32 `json:"drainSeconds,omitempty"`
-	// hooks run in this order, each to its success before the next.
+	// hooks run in this order. Each must succeed before the next begins.
 	Hooks []HookApplyConfiguration `json:"hooks,omitempty"`
-	// onFailure says what becomes of the deletion when a hook has used up its
-	// attempts or its time: Block keeps the cache, Continue passes over the hook.
+	// onFailure says what happens when a hook has used up its attempts or its time.
+	// Block keeps the cache, Continue skips the hook.
 	OnFailure *apiv1.OnFailure `json:"onFailure,omitempty"`
 }
 

@@ -9,37 +9,38 @@ import (
 // HookApplyConfiguration represents a declarative configuration of the Hook type for use
 // with apply.
 //
-// Hook is a Job that runs in the cache's namespace while the cache is being
-// deleted. Its container sees CACHE_NAME, CACHE_NAMESPACE, CACHE_UID,
-// CACHE_VERSION, CACHE_SERVICE (the Service of the nodes, which is there until
-// the end) and CACHE_NODES (the host:port of each node, separated by commas).
+// Hook is a Job that runs in the namespace of the cache while the cache is being
+// deleted. Its container sees CACHE_NAME, CACHE_NAMESPACE, CACHE_UID and
+// CACHE_VERSION. CACHE_SERVICE is the Service of the nodes, which exists until the
+// end. CACHE_NODES has the host:port of each node, separated by commas.
 type HookApplyConfiguration struct {
-	// name of the hook, unique in the list. The name of its Job is made from it
-	// and from the cache's uid. "all" is no name: it stands for every hook.
+	// name is the name of the hook, unique in the list. The name of its Job is made
+	// from it and from the uid of the cache. "all" is not allowed, because it stands
+	// for every hook.
 	Name *string `json:"name,omitempty"`
-	// image to run.
+	// image is the image to run.
 	Image *string `json:"image,omitempty"`
-	// command in place of the image's entrypoint.
+	// command replaces the entrypoint of the image.
 	Command []string `json:"command,omitempty"`
-	// args of the command.
+	// args are the arguments of the command.
 	Args []string `json:"args,omitempty"`
-	// env of the container. A name given twice, or one of those that hooks see
-	// anyway, has the value given last.
+	// env sets variables of the container. If a name appears twice, the last value
+	// applies. A name here also replaces a variable that every hook sees.
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// envFrom takes variables from ConfigMaps and Secrets.
+	// envFrom sets variables from ConfigMaps and Secrets.
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// resources of the container.
+	// resources are those of the container.
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// serviceAccountName is who the hook is to the API server, whose token it
-	// then gets. Without it the hook gets no token.
+	// serviceAccountName is the identity of the hook at the API server. The hook
+	// gets the token of this ServiceAccount. Without a name it gets no token.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
-	// perNode runs the hook once for each node, with the node's host:port in
-	// CACHE_NODE.
+	// perNode runs the hook once for each node. CACHE_NODE has the host:port of the
+	// node.
 	PerNode *bool `json:"perNode,omitempty"`
-	// attempts that the hook has; with perNode, for each node.
+	// attempts is how often the hook may run. With perNode it counts for each node.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// timeoutSeconds is the time for all attempts (and nodes) together, pulling
-	// the image included.
+	// timeoutSeconds is the time for all attempts, and for all nodes together. It
+	// includes the time to pull the image.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
 }
 

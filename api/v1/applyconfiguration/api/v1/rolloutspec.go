@@ -5,15 +5,15 @@ package v1
 // RolloutSpecApplyConfiguration represents a declarative configuration of the RolloutSpec type for use
 // with apply.
 //
-// RolloutSpec says how patient a rollout is.
+// RolloutSpec sets the times of a rollout.
 type RolloutSpecApplyConfiguration struct {
 	// progressDeadlineSeconds is how long nodes may make no progress before the
-	// cache counts as stalled (reason ProgressDeadlineExceeded). It counts from
-	// the last change of the StatefulSet by a pass, or of a node's readiness,
-	// whichever is later. Nothing is rolled back.
+	// cache is stalled (reason ProgressDeadlineExceeded). The time counts from the
+	// last sign of progress, such as a change of the StatefulSet by a pass, or of
+	// the readiness of a node. Nothing is rolled back.
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-	// minReadySeconds is how long a node must have been ready before the
-	// rollout goes on to the next.
+	// minReadySeconds is how long a node must be ready before the rollout continues
+	// with the next node.
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 }
 

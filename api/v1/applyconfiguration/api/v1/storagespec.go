@@ -12,12 +12,14 @@ import (
 //
 // StorageSpec describes the volume of each node.
 type StorageSpecApplyConfiguration struct {
-	// size is the capacity that each node's claim asks for.
+	// size is the capacity that the PersistentVolumeClaim (claim) of each node asks
+	// for.
 	Size *resource.Quantity `json:"size,omitempty"`
-	// storageClassName of the claims. Default: the cluster's default class.
+	// storageClassName is the StorageClass of the claims. The default is the
+	// default class of the cluster.
 	StorageClassName *string `json:"storageClassName,omitempty"`
-	// retain says what becomes of the claims when the cache is deleted.
-	// Claims of nodes that a smaller size removes are always kept.
+	// retain says what happens to the claims when the cache is deleted. Claims of
+	// nodes that a smaller size removes are always kept.
 	Retain *apiv1.RetainPolicy `json:"retain,omitempty"`
 }
 
