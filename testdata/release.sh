@@ -15,7 +15,7 @@ archive() {
 
 # The documents, and what they link to.
 documents="LICENSE README.md CONTRIBUTING.md api/README.md cmd/clusteredcache/README.md deploy reconcile/README.md
-	reconcile/report/doc.go testdata/bench/README.md testdata/controlplane/README.md"
+	reconcile/doc.go reconcile/report/doc.go testdata/bench/README.md testdata/controlplane/README.md"
 
 for platform in $PLATFORMS; do
 	name=clusteredcache_${platform%/*}_${platform#*/}
