@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records live.yaml and cache.yaml of the scenarios that begin with an existing
 # cache, from a real API server with real controllers, so that managedFields and
-# defaults are the server's own. Run it (make scenarios) when the children that
+# defaults are the server's own. Run it when the children that
 # we write have changed; then make golden, and read the difference.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
