@@ -20,14 +20,17 @@ type Manager struct {
 	Time      time.Time `json:"time"`
 }
 
-// Change is one field that we own or want to own and that is not as it should be.
+// Change is one field that we own, or want to own, and that differs from our
+// intent.
 type Change struct {
-	// Path is addressed by merge keys: spec.template.spec.containers[cache].image.
+	// Path names list items by their merge keys, as in
+	// spec.template.spec.containers[cache].image.
 	Path string `json:"path"`
-	// From and To are the live and the wanted value as compact JSON; empty
-	// means absent. Both are equal when only the ownership was lost.
+	// From and To are the live and the wanted value as compact JSON. An empty
+	// string means that the value is absent. They are equal when we only lost the
+	// ownership.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// By are the managers that own the field now, other than ours.
+	// By lists the other managers that own the field now.
 	By []Manager `json:"by,omitempty"`
 }

@@ -15,14 +15,15 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// Compare says in which of the fields that we own, or want to own, live is not
-// what intent asks for; nothing means that applying intent would change
-// nothing. subresource is "" or "status": each has an ownership of its own.
+// Compare returns the fields in which live differs from intent, among those that
+// we own or want to own. An empty result means that applying intent would change
+// nothing. subresource is "" or "status"; each has its own ownership.
 //
-// Two conditions make a converged object, and both are checked: our entry in
-// managedFields is exactly the field set of intent (a field too few was taken
-// from us, a field too many must go), and every intended value is the live one
-// (admission can change a value without touching ownership).
+// An object has converged when two conditions are met, and Compare checks both.
+// First, our entry in managedFields is exactly the field set of intent. A missing
+// field was taken from us, and a surplus field must go. Second, every intended
+// value is the live value, because admission can change a value without changing
+// its owner.
 func Compare(intent runtime.ApplyConfiguration, live Object, subresource string) []Change {
 	set := fieldSet(intent)
 	entry := OurEntry(live, subresource)
@@ -40,7 +41,7 @@ func Compare(intent runtime.ApplyConfiguration, live Object, subresource string)
 	return d.changes
 }
 
-// OurEntry is our Apply entry in the object's managedFields; nil: none.
+// OurEntry returns our Apply entry in the object's managedFields, or nil.
 func OurEntry(o Object, subresource string) *metav1.ManagedFieldsEntry {
 	entries := o.GetManagedFields()
 	for i := range entries {
@@ -55,18 +56,18 @@ func isOurs(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == v1.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
 }
 
-// diff collects Changes; it is the slow path, taken only for objects that differ.
+// diff collects Changes. It is the slow path, for objects that differ.
 type diff struct {
 	intent   runtime.ApplyConfiguration
 	live     Object
 	managers []metav1.ManagedFieldsEntry
-	sets     []*fieldpath.Set // of managers, parsed when first needed
-	tree     any              // live as JSON values, made when first needed
+	sets     []*fieldpath.Set // of the managers, parsed on first use
+	tree     any              // live as JSON values, made on first use
 	changes  []Change
-	seen     fieldpath.Set // paths already reported
+	seen     fieldpath.Set // the paths of changes
 }
 
-// value reports a value that differs (walker.differs).
+// value adds a Change for a value that differs. It serves as walker.differs.
 func (d *diff) value(path []pathElement, want, live reflect.Value) {
 	p := fieldPath(path)
 	d.seen.Insert(p)
@@ -77,8 +78,8 @@ func (d *diff) value(path []pathElement, want, live reflect.Value) {
 	d.changes = append(d.changes, c)
 }
 
-// ownership reports the fields that we should own and do not, where the value
-// is right, and those that we own and should not.
+// ownership adds a Change for each field that we should own but do not, if its
+// value is right. It also adds one for each field that we own but should not.
 func (d *diff) ownership(want []byte, entry *metav1.ManagedFieldsEntry) {
 	wanted, ours := parseSet(want), &fieldpath.Set{}
 	if entry != nil {
@@ -89,8 +90,8 @@ func (d *diff) ownership(want []byte, entry *metav1.ManagedFieldsEntry) {
 			c := Change{Path: pathString(p), From: d.liveJSON(p), By: d.owners(p)}
 			c.To = c.From
 			if c.From == "" {
-				// Absent and zero are one in a typed object, and two to the server:
-				// a default may have taken the place of our false.
+				// A typed object does not distinguish absent from zero, but the server
+				// does: it may have replaced our false by its default.
 				c.To = valueAt(d.intent, p)
 			}
 			d.changes = append(d.changes, c)
@@ -104,7 +105,7 @@ func (d *diff) ownership(want []byte, entry *metav1.ManagedFieldsEntry) {
 		d.seen.Insert(p.Copy())
 		c := Change{Path: pathString(p), From: d.liveJSON(p), By: d.owners(p)}
 		if len(c.By) > 0 {
-			c.To = c.From // someone else wants it too: we only let go
+			c.To = c.From // another manager owns it too, so we only give up our share
 		}
 		if c.From != "" {
 			d.changes = append(d.changes, c)
@@ -112,7 +113,7 @@ func (d *diff) ownership(want []byte, entry *metav1.ManagedFieldsEntry) {
 	})
 }
 
-// reported tells whether p or something above it is already a Change.
+// reported reports whether p, or a field above it, is already a Change.
 func (d *diff) reported(p fieldpath.Path) bool {
 	for i := range p {
 		if d.seen.Has(p[:i+1]) {
@@ -122,12 +123,13 @@ func (d *diff) reported(p fieldpath.Path) bool {
 	return false
 }
 
-// isLeafOrItem keeps a removed list item one Change instead of one a field.
+// isLeafOrItem reports whether p is a list item or has nothing below it. So a
+// removed list item is one Change, not one for each of its fields.
 func isLeafOrItem(set *fieldpath.Set, p fieldpath.Path) bool {
 	return p[len(p)-1].Key != nil || set.Leaves().Has(p)
 }
 
-// owners are the managers other than ours that own p.
+// owners returns the managers other than ours that own p.
 func (d *diff) owners(p fieldpath.Path) []Manager {
 	if d.sets == nil {
 		for _, e := range d.managers {
@@ -151,8 +153,8 @@ func (d *diff) owners(p fieldpath.Path) []Manager {
 	return by
 }
 
-// parseSet reads a stored set; one that does not parse owns nothing, which
-// makes the object a suspect and the server's answer the judge.
+// parseSet reads a stored set. It returns an empty set if that cannot be parsed.
+// The object then differs from the intent, and the server decides about the apply.
 func parseSet(raw []byte) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	if err := set.FromJSON(bytes.NewReader(raw)); err != nil {
@@ -161,7 +163,7 @@ func parseSet(raw []byte) *fieldpath.Set {
 	return set
 }
 
-// liveJSON is the live value at p as compact JSON; "" when there is none.
+// liveJSON returns the live value at p as compact JSON, or "" if it is absent.
 func (d *diff) liveJSON(p fieldpath.Path) string {
 	if d.tree == nil {
 		raw, err := json.Marshal(d.live)
@@ -171,7 +173,7 @@ func (d *diff) liveJSON(p fieldpath.Path) string {
 	}
 	v := d.tree
 	for _, e := range p {
-		if v = lookUp(v, e); v == nil {
+		if v = descend(v, e); v == nil {
 			return ""
 		}
 	}
@@ -179,7 +181,7 @@ func (d *diff) liveJSON(p fieldpath.Path) string {
 	return string(raw)
 }
 
-// valueAt is the value at p in an apply configuration as compact JSON.
+// valueAt returns the value at p in an apply configuration as compact JSON.
 func valueAt(intent runtime.ApplyConfiguration, p fieldpath.Path) string {
 	d := diff{}
 	raw, err := json.Marshal(intent)
@@ -189,7 +191,8 @@ func valueAt(intent runtime.ApplyConfiguration, p fieldpath.Path) string {
 	return d.liveJSON(p)
 }
 
-func lookUp(v any, e fieldpath.PathElement) any {
+// descend returns the value that e names inside v, or nil.
+func descend(v any, e fieldpath.PathElement) any {
 	switch {
 	case e.FieldName != nil:
 		m, _ := v.(map[string]any)

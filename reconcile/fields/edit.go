@@ -9,9 +9,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Edit compares an object as it is stored with the same as a manifest would
-// make it: spec, labels and annotations (but kubectl's own copy). Each change
-// names the managers whose value goes.
+// Edit returns what a manifest changes in a stored object. supposed is the object
+// that the manifest would make of it. Edit compares spec, labels and annotations,
+// but not kubectl's own copy of the manifest. Each change names the managers whose
+// value is replaced.
 func Edit(stored, supposed Object) []Change {
 	d := diff{live: stored, managers: stored.GetManagedFields()}
 	from, to := asTree(stored), asTree(supposed)
@@ -26,7 +27,8 @@ func Edit(stored, supposed Object) []Change {
 	return d.changes
 }
 
-// member is the object at path in a tree, without kubectl's copy of the whole.
+// member returns the object at path in a tree, without kubectl's copy of the
+// manifest.
 func member(tree map[string]any, path fieldpath.Path) map[string]any {
 	for _, e := range path {
 		tree, _ = tree[*e.FieldName].(map[string]any)
@@ -35,7 +37,8 @@ func member(tree map[string]any, path fieldpath.Path) map[string]any {
 	return tree
 }
 
-// asTree is v as JSON values; both come from JSON and go back to it.
+// asTree returns v as JSON values. It ignores errors: v was read from JSON, so it
+// can be written as JSON.
 func asTree(v any) map[string]any {
 	tree := map[string]any{}
 	raw, _ := json.Marshal(v)
@@ -43,8 +46,8 @@ func asTree(v any) map[string]any {
 	return tree
 }
 
-// fields compares two objects member by member. Lists are one value: without
-// the schema of podTemplate nobody knows their keys.
+// fields compares two objects member by member. It compares a list as one value,
+// because the keys of its items are unknown without the schema of podTemplate.
 func (d *diff) fields(at fieldpath.Path, from, to map[string]any) {
 	names := map[string]bool{}
 	for name := range from {

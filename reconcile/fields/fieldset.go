@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// stripped are the top-level metadata fields that managedFields never name.
+// stripped lists the top-level metadata fields that managedFields never name.
 var stripped = map[string]bool{"name": true, "namespace": true, "uid": true, "resourceVersion": true,
 	"creationTimestamp": true, "generation": true}
 
-// fieldSet is the FieldsV1 that the API server stores for an apply of intent:
-// every field in it, sorted, byte for byte. Comparing it with the stored one
-// is the whole ownership test of a converged object; nothing is parsed.
+// fieldSet returns the FieldsV1 that the API server stores for an apply of intent,
+// byte for byte: every field of intent, sorted. The ownership test of a converged
+// object only compares these bytes with the stored ones. It parses nothing.
 func fieldSet(intent runtime.ApplyConfiguration) []byte {
 	root := follow(reflect.ValueOf(intent))
 	b := append(make([]byte, 0, 2048), '{')
@@ -62,8 +62,8 @@ func appendField(b []byte, f *structField, v reflect.Value) []byte {
 	return appendValue(append(b, f.member...), f.shape, f.keys, v)
 }
 
-// appendKey starts a member of a JSON object; prefix tells fields (f:), keyed
-// items (k:) and set items (v:) apart.
+// appendKey starts a member of a JSON object. prefix distinguishes fields (f:),
+// keyed items (k:) and set items (v:).
 func appendKey(b []byte, prefix, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')
@@ -72,8 +72,8 @@ func appendKey(b []byte, prefix, name string) []byte {
 	return append(b, ':')
 }
 
-// appendQuoted writes prefix and s as one JSON string, as the API server does:
-// without the escapes for HTML. The prefix has nothing to escape.
+// appendQuoted writes prefix and s as one JSON string. Like the API server, it
+// does not escape HTML. The prefix contains nothing that needs an escape.
 func appendQuoted(b []byte, prefix, s string) []byte {
 	plain := true
 	for i := 0; i < len(s) && plain; i++ {
@@ -188,7 +188,7 @@ func compareScalar(x, y reflect.Value) int {
 	return cmp.Compare(x.Int(), y.Int())
 }
 
-// keyValue is the item's value for a merge key: a string or an integer.
+// keyValue returns the item's value for a merge key: a string or an integer.
 func keyValue(k keyField, item reflect.Value) reflect.Value {
 	shape := shapeOf(item.Type())
 	f := shape.fields[shape.byName[k.name]]

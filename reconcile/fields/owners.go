@@ -10,9 +10,9 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// NotOurs returns the paths of the fields in an object's spec that other
-// managers set and we do not. What admission set in our own requests carries our
-// name: it would set it again.
+// NotOurs returns the paths of the fields in an object's spec that only other
+// managers set. It leaves out what admission set in our own requests: those fields
+// carry our name, and admission would set them again.
 func NotOurs(live Object) []string {
 	spec := "spec"
 	ours, theirs := &fieldpath.Set{}, &fieldpath.Set{}
@@ -35,8 +35,8 @@ func NotOurs(live Object) []string {
 	return paths
 }
 
-// OursAlone returns the paths that our manager owns in an object and no other
-// does. It returns none when an entry of managedFields cannot be read.
+// OursAlone returns the paths that only our manager owns in an object. It returns
+// nil when an entry of managedFields cannot be read.
 func OursAlone(live Object) map[string]bool {
 	ours, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range live.GetManagedFields() {
@@ -70,8 +70,8 @@ func (s Set) Has(names ...string) bool {
 	return s.set.Has(p)
 }
 
-// AppliedAlone returns the fields that a manager owns by apply and that nobody
-// else owns.
+// AppliedAlone returns the fields that a manager owns by apply, without those that
+// others own too.
 func AppliedAlone(live Object, manager string) Set {
 	applied, others := &fieldpath.Set{}, &fieldpath.Set{}
 	for _, e := range live.GetManagedFields() {
@@ -80,7 +80,7 @@ func AppliedAlone(live Object, manager string) Set {
 		}
 		set := parseSet(e.FieldsV1.GetRawBytes())
 		if e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply {
-			applied = applied.Union(set) // one for each subresource
+			applied = applied.Union(set) // there is one entry for each subresource
 		} else {
 			others = others.Union(set)
 		}
@@ -89,7 +89,7 @@ func AppliedAlone(live Object, manager string) Set {
 }
 
 // SameOwners reports whether the same managers own the same fields of two
-// objects. When that was written, and in which form, does not count.
+// objects. It ignores when and in which form an entry was written.
 func SameOwners(x, y Object) bool {
 	a, b := x.GetManagedFields(), y.GetManagedFields()
 	if len(a) != len(b) {

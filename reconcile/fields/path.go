@@ -37,8 +37,8 @@ func keyAsValue(k keyField, e pathElement) value.Value {
 	return value.NewValueInterface(v.String())
 }
 
-// pathString writes a path for people, list items by their merge keys:
-// spec.template.spec.containers[cache].ports[11211/TCP].name.
+// pathString returns a path for people. It names list items by their merge keys,
+// as in spec.template.spec.containers[cache].ports[11211/TCP].name.
 func pathString(p fieldpath.Path) string {
 	path := ""
 	for _, e := range p {
@@ -58,8 +58,8 @@ func pathString(p fieldpath.Path) string {
 	return path
 }
 
-// Join returns the path of the field of this name below path. Names with a dot or
-// slash are quoted: metadata.labels["app.kubernetes.io/name"].
+// Join returns the path of the field of this name below path. It quotes names with
+// a dot or slash, as in metadata.labels["app.kubernetes.io/name"].
 func Join(path, name string) string {
 	switch {
 	case strings.ContainsAny(name, "./[]\""):

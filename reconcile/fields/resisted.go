@@ -11,16 +11,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// How an API server that takes an apply can keep an object from being what was
-// asked for. Each pass asks again, at the cost of one request.
+// resistance lists how an API server can accept an apply and still store something
+// else. Each pass sends the apply again, at the cost of one request.
 var resistance = []struct{ class, meaning string }{
 	{"held-by-admission", "an admission policy or webhook keeps another value"},
 	{"dropped-by-server", "the server does not know the field, or a feature gate is off"},
 	{"normalised", "the server stores another form of it: write it that way"},
 }
 
-// Resisted is what to say of an apply that the server took and that did not
-// give the intended object: by class, the fields. "" when it did.
+// Resisted returns a warning about an apply that the server accepted without
+// storing the intended object. It lists the fields by class. The result is "" if
+// the server stored what was intended.
 func Resisted(intent runtime.ApplyConfiguration, answer Object) string {
 	fields := map[string][]string{}
 	note := func(class, path string) { fields[class] = append(fields[class], path) }
@@ -30,7 +31,7 @@ func Resisted(intent runtime.ApplyConfiguration, answer Object) string {
 		case !live.IsValid():
 			class = "dropped-by-server"
 		case want.IsZero():
-			class = "normalised" // zero is what a default stands for
+			class = "normalised" // the server replaced our zero by its default
 		}
 		note(class, pathString(fieldPath(path)))
 	}}
@@ -40,17 +41,17 @@ func Resisted(intent runtime.ApplyConfiguration, answer Object) string {
 			note("normalised", path)
 		}
 	}
-	var said []string
+	var warnings []string
 	for _, r := range resistance {
 		if paths := fields[r.class]; len(paths) > 0 {
-			said = append(said, fmt.Sprintf("%s: %s (%s)", r.class, strings.Join(paths, ", "), r.meaning))
+			warnings = append(warnings, fmt.Sprintf("%s: %s (%s)", r.class, strings.Join(paths, ", "), r.meaning))
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(warnings, "; ")
 }
 
-// otherForm are the fields that we own by another name than we asked for,
-// although every value is the intended one.
+// otherForm returns the fields in which our stored field set differs from the
+// intended one. The caller knows that every value is the intended one.
 func otherForm(intent runtime.ApplyConfiguration, answer Object) []string {
 	set, entry := fieldSet(intent), OurEntry(answer, "")
 	if entry == nil || bytes.Equal(set, entry.FieldsV1.GetRawBytes()) {

@@ -16,16 +16,16 @@ import (
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// What server-side apply knows of our kinds beyond their Go types: which lists
-// are keyed by what, and what is one value although it looks like many. A test
-// holds these tables against the schema that client-go ships, for random
-// objects of every kind we write.
+// The tables below are what server-side apply knows about our kinds beyond their
+// Go types. They say which lists have which keys, and which lists, maps and
+// structs are one value. A test compares them with the schema that client-go
+// ships, for random objects of every kind we write.
 
-// keyField is a merge key of a keyed list, with the server's default for it.
+// keyField is a merge key of a keyed list, with the server's default for the key.
 type keyField struct{ name, byDefault string }
 
-// keyedLists: element type -> merge keys, in name order. A list of any other
-// element type is one value.
+// keyedLists maps the element type of a list to its merge keys, in name order. A
+// list of any other element type is one value.
 var keyedLists = map[reflect.Type][]keyField{
 	elem[acmetav1.OwnerReferenceApplyConfiguration]():                 {{name: "uid"}},
 	elem[acmetav1.ConditionApplyConfiguration]():                      {{name: "type"}},
@@ -48,10 +48,11 @@ var keyedLists = map[reflect.Type][]keyField{
 	elem[accorev1.PersistentVolumeClaimConditionApplyConfiguration](): {{name: "type"}},
 }
 
-// setLists: names of string lists that are sets.
+// setLists has the names of the string lists that are sets.
 var setLists = map[string]bool{"finalizers": true, "bindMountOptions": true}
 
-// atomicStructs are owned as a whole; the server may default inside them.
+// atomicStructs has the structs that are owned as a whole. The server may still
+// set defaults inside them.
 var atomicStructs = map[reflect.Type]bool{
 	elem[acmetav1.OwnerReferenceApplyConfiguration]():            true,
 	elem[acmetav1.LabelSelectorApplyConfiguration]():             true,
@@ -68,24 +69,26 @@ var atomicStructs = map[reflect.Type]bool{
 	elem[accorev1.SecretReferenceApplyConfiguration]():           true,
 }
 
-// atomicMaps: names of maps that are owned as a whole, by the type they stand in.
+// atomicMaps has, by the enclosing type, the name of the map that is owned as a
+// whole.
 var atomicMaps = map[reflect.Type]string{
 	elem[accorev1.ServiceSpecApplyConfiguration](): "selector",
 	elem[accorev1.PodSpecApplyConfiguration]():     "nodeSelector",
 }
 
-// scalarStructs are Go structs that are one value in JSON.
+// scalarStructs has the Go structs that are one value in JSON.
 var scalarStructs = map[reflect.Type]bool{
 	elem[resource.Quantity]():  true,
 	elem[intstr.IntOrString](): true,
 	elem[metav1.Time]():        true,
 }
 
-// serverDefaults are what the API server fills into a pod template where
-// nothing is said, as JSON; "": it depends.
+// serverDefaults has the values that the API server gives to omitted fields of a
+// pod template.
 var serverDefaults = map[string]struct {
+	// json is the default as JSON. It is "" if the default depends on other fields.
 	json string
-	// zero: an explicit zero is nothing said.
+	// zero reports whether the server replaces an explicit zero by the default too.
 	zero bool
 }{
 	"timeoutSeconds":                {"1", true},
@@ -107,8 +110,8 @@ var serverDefaults = map[string]struct {
 	"imagePullPolicy":               {"", false}, // by the tag
 }
 
-// unionTypes: live types with fields of which one at most may be set; "": any
-// but the name.
+// unionTypes maps a live type to those of its fields of which at most one may be
+// set. "" stands for all fields except the name.
 var unionTypes = map[reflect.Type]string{
 	elem[corev1.Probe]():                     " exec httpGet tcpSocket grpc ",
 	elem[corev1.LifecycleHandler]():          " exec httpGet tcpSocket sleep ",
@@ -120,7 +123,7 @@ var unionTypes = map[reflect.Type]string{
 
 func elem[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// fieldShape says how the value of a field is owned.
+// fieldShape is how the value of a field is owned.
 type fieldShape int
 
 const (
@@ -128,27 +131,27 @@ const (
 	shapeAtomic                   // a composite owned as one value
 	shapeStruct
 	shapeMap
-	shapeKeyed // list of items addressed by merge keys
-	shapeSet   // list of strings addressed by value
+	shapeKeyed // a list whose items are named by merge keys
+	shapeSet   // a list of strings, each named by its value
 )
 
-// structField is a JSON field of a Go struct, inlined ones flattened.
+// structField is a JSON field of a Go struct, or of a struct that is inlined in it.
 type structField struct {
 	name   string
-	member string // what introduces it in managedFields: "f:name":
+	member string // starts the field in managedFields: "f:name":
 	index  []int
 	shape  fieldShape
-	keys   []keyField // shapeKeyed
+	keys   []keyField // only for shapeKeyed
 }
 
 // structShape lists the fields of a type in name order.
 type structShape struct {
 	fields []structField
 	byName map[string]int
-	pairs  sync.Map // live reflect.Type -> counterparts
+	pairs  sync.Map // maps a live reflect.Type to its counterparts
 }
 
-var shapes sync.Map // reflect.Type -> *structShape
+var shapes sync.Map // maps a reflect.Type to its *structShape
 
 func shapeOf(t reflect.Type) *structShape {
 	if s, ok := shapes.Load(t); ok {
@@ -215,15 +218,15 @@ func deref(t reflect.Type) reflect.Type {
 	return t
 }
 
-// get returns the field's value with pointers followed; the zero Value when
-// something on the way is nil.
+// get returns the field's value and follows pointers. It returns the zero Value
+// when something on the way is nil.
 func (f *structField) get(v reflect.Value) reflect.Value {
 	return follow(f.raw(v))
 }
 
-// intended is get for an apply configuration, and tells whether its JSON
-// carries the field: nil pointers and empty lists and maps are left out, an
-// empty map behind a pointer is not.
+// intended is get for an apply configuration. It also reports whether the JSON of
+// the configuration has the field. JSON omits nil pointers and empty lists and
+// maps, but has an empty map behind a pointer.
 func (f *structField) intended(v reflect.Value) (reflect.Value, bool) {
 	raw := f.raw(v)
 	switch {

@@ -19,9 +19,9 @@ import (
 )
 
 // Strays are the fields of a live object that an apply of an intent would leave
-// in the way. An apply removes what we own and no longer want, but nothing that
-// another manager owns. So strays are first moved to our entry in managedFields.
-// That changes no value, and the apply that follows removes them.
+// in the way. An apply removes what only we own and no longer want. It leaves
+// fields that another manager owns. So strays are first moved to our entry in
+// managedFields. That changes no value, and the apply that follows removes them.
 type Strays struct {
 	intent runtime.ApplyConfiguration
 	live   Object
@@ -38,10 +38,10 @@ func StraysOf(intent runtime.ApplyConfiguration, live Object) Strays {
 	return s
 }
 
-// Empty reports whether nothing stands in the way.
+// Empty reports whether nothing is in the way.
 func (s *Strays) Empty() bool { return s.set.Empty() }
 
-// Why says for what reasons the fields stand in the way.
+// Why returns the reasons why the fields are in the way.
 func (s *Strays) Why() string { return strings.Join(s.why, "; ") }
 
 // AddOwner adds the owner reference with this uid.
@@ -49,15 +49,15 @@ func (s *Strays) AddOwner(why string, uid types.UID) {
 	s.add(why, fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(uid))))
 }
 
-// AddRenumbered adds the live ports that have the name of one of ours and
-// another number. The API server refuses two ports of one name.
+// AddRenumbered adds the live ports that have the same name as one of ours but
+// another number or protocol. The API server refuses two ports with one name.
 func (s *Strays) AddRenumbered() {
 	for _, p := range renumbered(s.intent, s.live) {
 		s.add("a port of ours has another number", p)
 	}
 }
 
-// AddExcluded adds the live fields that exclude one of ours. The API server
+// AddExcluded adds the live fields that exclude one of our fields. The API server
 // refuses an object that has both.
 func (s *Strays) AddExcluded() {
 	u := unions{}
@@ -67,7 +67,7 @@ func (s *Strays) AddExcluded() {
 	}
 }
 
-// add adds p, unless it is ours alone: then an apply removes it without help.
+// add adds p, unless only we own it: an apply then removes it anyway.
 func (s *Strays) add(why string, p fieldpath.Path) {
 	if ownedByUsAlone(s.live, p) {
 		return
@@ -79,7 +79,7 @@ func (s *Strays) add(why string, p fieldpath.Path) {
 }
 
 // Owned returns the managedFields of the live object with the strays, and all
-// that is below them, moved to our entry.
+// fields below them, moved to our entry.
 func (s *Strays) Owned() []metav1.ManagedFieldsEntry {
 	ours := metav1.ManagedFieldsEntry{Manager: v1.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1"}
 	ours.APIVersion = apiVersionOf(s.intent)
@@ -110,7 +110,7 @@ func (s *Strays) Owned() []metav1.ManagedFieldsEntry {
 	return append([]metav1.ManagedFieldsEntry{ours}, others...)
 }
 
-// under are the members of set that are one of the roots or below one.
+// under returns the members of set that are one of the roots or are below one.
 func under(set, roots *fieldpath.Set) *fieldpath.Set {
 	below := &fieldpath.Set{}
 	set.Iterate(func(p fieldpath.Path) {
@@ -127,7 +127,7 @@ func under(set, roots *fieldpath.Set) *fieldpath.Set {
 func fieldsOf(set *fieldpath.Set) *metav1.FieldsV1 {
 	raw, err := set.ToJSON()
 	if err != nil {
-		panic(err) // a set that was read from JSON can be written
+		panic(err) // a set that was read from JSON can be written as JSON
 	}
 	return metav1.NewFieldsV1(string(raw))
 }
@@ -151,10 +151,10 @@ func ownedByUsAlone(live Object, p fieldpath.Path) bool {
 	return ours
 }
 
-// leftovers are fields of the pod template that nobody wants any more: those
-// of forerunners that neither the intent has nor another manager owns. The
-// template is ours as a whole. Elsewhere (labels, annotations, the update
-// strategy) what others put is theirs.
+// leftovers returns the fields of the pod template that nobody wants any more.
+// Forerunners own them, the intent does not have them, and no other manager owns
+// them. The whole template is ours. Elsewhere (labels, annotations, the update
+// strategy) others keep what they set.
 func leftovers(intent runtime.ApplyConfiguration, object Object) *fieldpath.Set {
 	left := &fieldpath.Set{}
 	live, ok := object.(*appsv1.StatefulSet)
@@ -167,7 +167,7 @@ func leftovers(intent runtime.ApplyConfiguration, object Object) *fieldpath.Set 
 	}
 	wanted := others.Union(parseSet(fieldSet(intent)))
 	d := diff{live: live}
-	// A field comes before those below it.
+	// Iterate visits a field before the fields below it.
 	theirs.Difference(wanted).Iterate(func(p fieldpath.Path) {
 		value := d.liveJSON(p)
 		if ofTemplate(p) && value != "" && !isDefault(p, value) && under(wanted, fieldpath.NewSet(p)).Empty() {
@@ -177,10 +177,10 @@ func leftovers(intent runtime.ApplyConfiguration, object Object) *fieldpath.Set 
 	return left
 }
 
-// byForerunners is what forerunners own, and what others do that are not us.
-// Forerunners own what an object had before anybody used server-side apply on
-// it: kubectl's client-side apply, and whoever wrote before managedFields were
-// kept, or were cleared.
+// byForerunners returns what forerunners own, and what others own apart from us.
+// Forerunners set fields of the object before anybody used server-side apply on it.
+// They are kubectl's client-side apply, and the writers from before managedFields
+// were kept or after they were cleared.
 func byForerunners(live *appsv1.StatefulSet) (theirs, others *fieldpath.Set) {
 	theirs, others = &fieldpath.Set{}, &fieldpath.Set{}
 	if len(live.ManagedFields) == 0 {
@@ -205,8 +205,8 @@ func isForerunners(e metav1.ManagedFieldsEntry) bool {
 		e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == "" && e.FieldsV1 != nil
 }
 
-// templateSet is the field set that an apply of the whole live template would
-// make.
+// templateSet returns the field set that an apply of the whole live template
+// would make.
 func templateSet(live *appsv1.StatefulSet) *fieldpath.Set {
 	all := acappsv1.StatefulSetApplyConfiguration{Spec: &acappsv1.StatefulSetSpecApplyConfiguration{}}
 	raw, err := json.Marshal(live.Spec.Template)
@@ -225,7 +225,7 @@ func ofTemplate(p fieldpath.Path) bool {
 	return p.Equals(configHash) || len(p) > len(podSpec) && p[:len(podSpec)].Equals(podSpec)
 }
 
-// isDefault tells a field that the server would fill in again.
+// isDefault reports whether the server would set the field to this value again.
 func isDefault(p fieldpath.Path, value string) bool {
 	last := p[len(p)-1].FieldName
 	if last == nil {
@@ -258,7 +258,7 @@ func renumbered(intent runtime.ApplyConfiguration, object Object) []fieldpath.Pa
 	return nil
 }
 
-// port is what tells ports apart, of Services and containers alike.
+// port is what identifies a port of a Service or a container.
 type port struct {
 	name     string
 	number   int32
@@ -282,14 +282,15 @@ func misnumbered(intent runtime.ApplyConfiguration, list []any, number string, h
 	return paths
 }
 
-// unions finds live fields that exclude intended ones: the API server refuses
-// an object that has two members of such a group.
+// unions finds live fields that exclude intended ones. Both are members of a group
+// of which the API server allows only one.
 type unions struct {
 	path     []pathElement
 	excluded []fieldpath.Path
 }
 
-// unionMembers: the fields of a type of which one at most may be set.
+// unionMembers returns a function that reports whether a field of t belongs to
+// the group of which at most one may be set.
 func unionMembers(t reflect.Type) func(name string) bool {
 	members, ok := unionTypes[t]
 	return func(name string) bool {
@@ -297,7 +298,7 @@ func unionMembers(t reflect.Type) func(name string) bool {
 	}
 }
 
-// fields looks at the fields of a struct, and below.
+// fields checks the fields of a struct and everything below them.
 func (u *unions) fields(want, live reflect.Value) {
 	if !live.IsValid() || live.Kind() != reflect.Struct {
 		return

@@ -11,13 +11,14 @@ import (
 // pathElement is a field by name, or an item of a keyed or set list.
 type pathElement struct {
 	field string
-	keys  []keyField    // with item: the list's merge keys; nil for a set
-	item  reflect.Value // valid: an item of the list before
+	keys  []keyField    // the merge keys of the item's list; nil for a set
+	item  reflect.Value // valid for an item of the list that precedes it in the path
 }
 
-// walker compares an apply configuration with a live object, both as Go
-// values, field by JSON name. differs is called for every intended value that
-// the live object does not have, with the path valid for the call only.
+// walker compares an apply configuration with a live object. Both are Go values,
+// and fields correspond by their names in JSON. It calls differs for every
+// intended value that the live object lacks. The path is valid only during the
+// call.
 type walker struct {
 	path    []pathElement
 	differs func(path []pathElement, want, live reflect.Value)
@@ -30,7 +31,7 @@ func (w *walker) root(intent runtime.ApplyConfiguration, live Object) {
 	for i := range shape.fields {
 		f := &shape.fields[i]
 		if f.name == "apiVersion" || f.name == "kind" {
-			continue // a typed live object does not carry them
+			continue // a typed live object does not have them
 		}
 		if v, set := f.intended(want); set {
 			w.field(f, v, counterparts.value(have, i))
@@ -46,11 +47,11 @@ func (s *structShape) value(v reflect.Value, name string) reflect.Value {
 	return s.fields[i].get(v)
 }
 
-// counterparts are the fields of a live type that have the names of the fields
-// of a shape; nil where there is none.
+// counterparts has, for each field of a shape, the field of a live type with the
+// same name, or nil.
 type counterparts []*structField
 
-// counterparts are those in the type of v; none when it is not valid.
+// counterparts returns the counterparts in the type of v, or nil if v is invalid.
 func (s *structShape) counterparts(v reflect.Value) counterparts {
 	if !v.IsValid() {
 		return nil
@@ -61,15 +62,15 @@ func (s *structShape) counterparts(v reflect.Value) counterparts {
 	live := shapeOf(v.Type())
 	c := make(counterparts, len(s.fields))
 	for i, f := range s.fields {
-		if at, ok := live.byName[f.name]; ok {
-			c[i] = &live.fields[at]
+		if j, ok := live.byName[f.name]; ok {
+			c[i] = &live.fields[j]
 		}
 	}
 	s.pairs.Store(v.Type(), c)
 	return c
 }
 
-// value is that of the counterpart of field i.
+// value returns the value in v of the counterpart of field i.
 func (c counterparts) value(v reflect.Value, i int) reflect.Value {
 	if c == nil || c[i] == nil {
 		return reflect.Value{}
@@ -117,7 +118,7 @@ func (w *walker) entries(want, live reflect.Value) {
 		if live.IsValid() && live.Len() > 0 {
 			lv = live.MapIndex(it.Key())
 		}
-		// An absent key is not an empty value: a removed label is drift.
+		// An absent key differs from an empty value: a removed label is drift.
 		if wv := it.Value(); !lv.IsValid() || !sameScalar(wv, lv) {
 			w.path = append(w.path, pathElement{field: it.Key().String()})
 			w.differs(w.path, wv, lv)
@@ -148,8 +149,9 @@ func (w *walker) items(keys []keyField, want, live reflect.Value) {
 	}
 }
 
-// sameOrder: variables refer to those before them, and init containers run in
-// turn. Items of others may stand in between.
+// sameOrder reports whether the live list has our items in our order. Order
+// matters because environment variables refer to earlier ones, and because init
+// containers run one after another. Items of others may stand between ours.
 func sameOrder(keys []keyField, want, live reflect.Value) bool {
 	if !live.IsValid() {
 		return true
@@ -197,9 +199,9 @@ func (w *walker) set(want, live reflect.Value) {
 	}
 }
 
-// contains tells whether every value in want is also in live. The server
-// defaults inside atomic values, so live may have more fields, never more
-// items.
+// contains reports whether every value in want is also in live. live may have
+// more fields, because the server sets defaults inside atomic values. It must not
+// have more items.
 func contains(want, live reflect.Value) bool {
 	switch want.Kind() {
 	case reflect.Struct:
@@ -247,15 +249,16 @@ func containsStruct(want, live reflect.Value) bool {
 	return true
 }
 
-// saysNothing: an explicit zero that the server replaced by its default, as it
-// would have had it been left out.
+// saysNothing reports whether we sent an explicit zero and the server stored its
+// default, exactly as if the field had been omitted.
 func saysNothing(field string, want, live reflect.Value) bool {
 	byDefault := serverDefaults[field]
 	return byDefault.zero && want.IsZero() && live.IsValid() && asJSON(live) == byDefault.json
 }
 
-// sameScalar compares by value: quantities by amount, and absent equals zero
-// (typed live objects do not tell them apart).
+// sameScalar reports whether two scalars have the same value. It compares
+// quantities by amount. An absent value equals zero, because typed live objects do
+// not distinguish the two.
 func sameScalar(want, live reflect.Value) bool {
 	if !live.IsValid() {
 		return want.IsZero()
@@ -279,8 +282,8 @@ func sameScalar(want, live reflect.Value) bool {
 	return want.Type() == live.Type() && reflect.DeepEqual(want.Interface(), live.Interface())
 }
 
-// SameContent reports whether a field of an apply configuration holds the same
-// as that of a live object, compared by what JSON carries.
+// SameContent reports whether a field of a live object has every value that a
+// field of an apply configuration has in JSON.
 func SameContent[A, B any](want *A, live *B) bool {
 	if want == nil || live == nil {
 		return (want == nil) == (live == nil)

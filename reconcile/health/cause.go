@@ -17,19 +17,20 @@ import (
 type Cause struct {
 	// Reason is a constant of package v1.
 	Reason string
-	// Message names the container, image or claim, and says what the kubelet or
-	// the scheduler does, without ids, times and counts.
+	// Message names the container, image or claim. It repeats what the kubelet or
+	// the scheduler reports, without ids, times and counts.
 	Message string
-	// Final: it cannot pass while the pod's template stays what it is.
+	// Final reports whether the cause stays as long as the pod's template does not
+	// change.
 	Final bool
 }
 
-// recentStart: a container that runs for longer than this after a crash has
-// got over it; the kubelet forgets its back-off after the same time.
+// recentStart is how long a container counts as crashing after it started again.
+// After the same time the kubelet forgets its back-off.
 const recentStart = 10 * time.Minute
 
-// CauseOf is why a pod is not ready; false: it is, is being deleted, or is just
-// starting.
+// CauseOf returns why a pod is not ready. It returns false for a pod that is
+// ready, is being deleted, or is just starting.
 func CauseOf(pod *corev1.Pod, now time.Time) (Cause, bool) {
 	if Ready(pod) || Terminating(pod) {
 		return Cause{}, false
@@ -53,7 +54,8 @@ func unscheduled(pod *corev1.Pod, sentence string) Cause {
 	return Cause{Reason: v1.ReasonUnschedulable, Message: sentence}
 }
 
-// claimOf is the claim that the pod waits for, as far as the pod tells.
+// claimOf returns the names of the pod's claims. The pod waits for one of them, but
+// its status does not say for which.
 func claimOf(pod *corev1.Pod) string {
 	var names []string
 	for _, v := range pod.Spec.Volumes {
@@ -64,8 +66,9 @@ func claimOf(pod *corev1.Pod) string {
 	return strings.Join(names, ", ")
 }
 
-// causeIn reads a container's status. What alternates while nothing changes (a
-// pull and its back-off, a crash and the restart) gives the same cause.
+// causeIn returns the cause in a container's status. States that alternate while
+// nothing changes (a pull and its back-off, a crash and the restart) give the same
+// cause.
 func causeIn(pod *corev1.Pod, s corev1.ContainerStatus, now time.Time) (Cause, bool) {
 	if w := s.State.Waiting; w != nil {
 		switch w.Reason {
@@ -90,10 +93,10 @@ func causeIn(pod *corev1.Pod, s corev1.ContainerStatus, now time.Time) (Cause, b
 	return Cause{}, false
 }
 
-// absent matches what registries say of an image that they do not have.
+// absent matches what registries answer about an image that they do not have.
 var absent = regexp.MustCompile(`(?i)not found|manifest unknown|does not exist|invalid reference format`)
 
-// backOff is what the kubelet puts in front of the cause while it waits.
+// backOff matches what the kubelet writes before the cause while it waits.
 var backOff = regexp.MustCompile(`^Back-off pulling image "[^"]*"(: \w+)?(: )?`)
 
 func pull(pod *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
@@ -122,8 +125,8 @@ func crash(pod *corev1.Pod, s corev1.ContainerStatus, last *corev1.ContainerStat
 	return c
 }
 
-// imageOf is the image that the pod asks for; the kubelet's status may name it in
-// another form.
+// imageOf returns the image in the pod's spec. The kubelet's status may have
+// another form of the name.
 func imageOf(pod *corev1.Pod, s corev1.ContainerStatus) string {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		if c.Name == s.Name {

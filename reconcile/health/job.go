@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// JobResult returns the condition with which a Job ended, and its reason; "": it
-// has not.
+// JobResult returns the condition with which a Job ended, and why. It returns ""
+// for a Job that has not ended.
 func JobResult(job *batchv1.Job) (batchv1.JobConditionType, string) {
 	if job == nil {
 		return "", ""
@@ -24,8 +24,9 @@ func JobResult(job *batchv1.Job) (batchv1.JobConditionType, string) {
 	return "", ""
 }
 
-// JobTrouble says why a Job that has not ended does not start, by the first of its
-// pods, by name, that tells a cause; "": it starts, or runs.
+// JobTrouble returns why a Job that has not ended does not start. Of several pods
+// with a cause it takes the first by name. It returns "" for a Job that starts or
+// runs.
 func JobTrouble(job *batchv1.Job, pods []*corev1.Pod, now time.Time) string {
 	var causes []string
 	noPod := job.UID != "" && job.Status.StartTime != nil && job.Status.Active == 0
@@ -35,15 +36,15 @@ func JobTrouble(job *batchv1.Job, pods []*corev1.Pod, now time.Time) string {
 		}
 		noPod = false
 		if p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
-			continue // an attempt that has ended
+			continue // this attempt has ended
 		}
 		if cause, ok := CauseOf(p, now); ok {
 			causes = append(causes, fmt.Sprintf("pod %s does not start: %s", p.Name, cause.Message))
 		}
 	}
 	if noPod {
-		// Refused by a quota, by Pod Security or by a webhook: the Job's Events
-		// say it, which a pass has no right to read.
+		// A quota, Pod Security or a webhook may have refused the pod. The reason is
+		// in the Job's Events, which a pass has no right to read.
 		return fmt.Sprintf("it has no pod; if that lasts, see why: kubectl -n %s describe job %s", job.Namespace, job.Name)
 	}
 	if len(causes) == 0 {

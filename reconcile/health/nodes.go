@@ -12,28 +12,29 @@ import (
 
 // Nodes is what was observed of the nodes of a cache that has not settled.
 type Nodes struct {
-	// Pods are those that the StatefulSet controls, by ordinal.
+	// Pods lists the pods that the StatefulSet controls, by ordinal.
 	Pods []*corev1.Pod
-	// Refusals say, by the name of a node, why its pod could not be created.
+	// Refusals has, by the name of a node, why its pod could not be created.
 	Refusals map[string]Refusal
 }
 
 // Refusal is why a pod could not be created.
 type Refusal struct {
-	// Sentence is the API server's, as the StatefulSet controller tells it.
+	// Sentence is the API server's answer, as the StatefulSet controller reports it.
 	Sentence string
-	// Since is when it was first told.
+	// Since is when the controller first reported it.
 	Since time.Time
 }
 
-// Observed tells whether the numbers in the StatefulSet's status are of its
+// Observed reports whether the numbers in the StatefulSet's status are about its
 // newest generation.
 func Observed(sts *appsv1.StatefulSet) bool {
 	return sts.Status.ObservedGeneration >= sts.Generation && sts.Generation > 0
 }
 
-// AllWell: every node that the StatefulSet asks for is there, ready for as
-// long as it must be, and of the newest revision unless someone holds it back.
+// AllWell reports whether every node that the StatefulSet asks for exists, is
+// ready, and has been ready for minReadySeconds. Every node must also have the
+// newest revision, unless someone set a partition or OnDelete (HeldBackBy).
 func AllWell(sts *appsv1.StatefulSet) bool {
 	size, s := *sts.Spec.Replicas, sts.Status
 	return Observed(sts) && s.Replicas == size && s.ReadyReplicas == size &&
@@ -41,15 +42,16 @@ func AllWell(sts *appsv1.StatefulSet) bool {
 		(Updated(sts) || HeldBackBy(sts) != "")
 }
 
-// Updated: every node is of the newest revision.
+// Updated reports whether every node has the newest revision.
 func Updated(sts *appsv1.StatefulSet) bool {
 	// With OnDelete the controller never moves currentRevision.
 	return sts.Status.UpdatedReplicas == *sts.Spec.Replicas &&
 		(OnDelete(sts) || sts.Status.CurrentRevision == sts.Status.UpdateRevision)
 }
 
-// HeldBackBy is what someone set on the StatefulSet that keeps nodes on an
-// older revision, when it is that alone: "partition", "OnDelete", or "".
+// HeldBackBy returns what someone set on the StatefulSet that keeps nodes on an
+// older revision: "partition" or "OnDelete". It returns "" if nodes are on an older
+// revision for another reason too, or if all have the newest.
 func HeldBackBy(sts *appsv1.StatefulSet) string {
 	size, updated := *sts.Spec.Replicas, sts.Status.UpdatedReplicas
 	switch {
@@ -63,17 +65,17 @@ func HeldBackBy(sts *appsv1.StatefulSet) string {
 	return ""
 }
 
-// OnDelete reports whether someone set the update strategy OnDelete: the controller
-// then replaces no node by itself.
+// OnDelete reports whether someone set the update strategy OnDelete. The controller
+// then never replaces a node by itself.
 func OnDelete(sts *appsv1.StatefulSet) bool {
 	return sts.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
 }
 
-// Terminating tells a pod that is being deleted: ready or not, it counts no
-// more.
+// Terminating reports whether a pod is being deleted. Such a pod does not count,
+// even if it is ready.
 func Terminating(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }
 
-// Ready tells whether a pod takes traffic.
+// Ready reports whether a pod takes traffic.
 func Ready(pod *corev1.Pod) bool {
 	c := podCondition(pod, corev1.PodReady)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -87,15 +89,15 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	return &pod.Status.Conditions[i]
 }
 
-// IsNewest tells whether a pod is of the newest revision that the StatefulSet
+// IsNewest reports whether a pod has the newest revision that the StatefulSet
 // controller has seen.
 func IsNewest(pod *corev1.Pod, sts *appsv1.StatefulSet) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == sts.Status.UpdateRevision
 }
 
-// LastProgress is when the nodes last came closer to what the spec asks for,
-// or fell back from it: our last change of the StatefulSet, the newest pod, the
-// newest change of a pod's readiness, the first refusal of a pod.
+// LastProgress returns when the nodes last came closer to what the spec asks for,
+// or fell back from it. Four things count: our last change of the StatefulSet, a new
+// pod, a change of a pod's readiness, and the first report of a refusal.
 func (n *Nodes) LastProgress(sts *appsv1.StatefulSet) time.Time {
 	var last time.Time
 	later := func(t time.Time) {
@@ -129,7 +131,7 @@ func Overdue(nodes *Nodes, sts *appsv1.StatefulSet, deadline time.Duration, now 
 }
 
 // Partition returns the ordinal below which someone keeps nodes on the older
-// revision; 0: none.
+// revision. It returns 0 without a partition.
 func Partition(sts *appsv1.StatefulSet) int32 {
 	if r := sts.Spec.UpdateStrategy.RollingUpdate; r != nil && r.Partition != nil {
 		return *r.Partition

@@ -1,7 +1,7 @@
-// Package model has the values that travel from stage to stage of a pass. It has
-// no rule: packages plan and status decide.
+// Package model has the values that the stages of a pass hand to each other. It
+// decides nothing: that is the job of packages plan and status.
 //
 //	observe ──Input──► plan ──Plan──► apply ──Outcomes──► status ──Verdict──► CacheReport, Fleet
 //
-// No stage changes a value that it got.
+// A stage never changes a value that it received.
 package model

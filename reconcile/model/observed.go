@@ -14,34 +14,36 @@ import (
 	"example.com/clusteredcache/reconcile/health"
 )
 
-// Input is what was observed of one cache. Nothing in it is written to.
+// Input is what was observed of one cache. Nobody changes anything in it.
 type Input struct {
 	Cache  *v1.ClusteredCache
 	Live   Live
 	Config Config
-	// Deletion is what is observed only of a cache that is being deleted.
+	// Deletion is observed only for a cache that is being deleted.
 	Deletion Deletion
-	// OldClaims are the claims, by name, that the nodes of a StatefulSet that
-	// does not exist yet would find; observed only for one with storage.
+	// OldClaims has the names of existing claims that the nodes of a new StatefulSet
+	// would use. It is observed only for a cache with storage and without
+	// StatefulSet.
 	OldClaims []string
-	// Nodes is nil unless NeedsNodes.
+	// Nodes is nil unless plan.NeedsNodes returned true.
 	Nodes *health.Nodes
-	// Volumes is nil unless NeedsVolumes.
+	// Volumes is nil unless plan.NeedsVolumes returned true.
 	Volumes *Volumes
-	// Now is the pass's one clock reading, or for a cache that is being deleted,
-	// one that is as new as the rest.
+	// Now is the pass's one clock reading, the same for all its caches. For a cache
+	// that is being deleted it is read again, so that it is as new as the rest.
 	Now time.Time
-	// Stored is the cache as it is stored, when Cache is what a manifest would
-	// make of it; nil otherwise.
+	// Stored is the stored cache when Cache is what a manifest would make of it. It
+	// is nil without a manifest.
 	Stored *v1.ClusteredCache
-	// Edit is the difference between the two; nil without a manifest.
+	// Edit is the difference between Stored and Cache. It is nil without a manifest.
 	Edit *Edit
-	// OnPaper: the cache is not stored; NoNamespace: its namespace neither.
+	// OnPaper is set when the cache is not stored. NoNamespace is set when its
+	// namespace does not exist either.
 	OnPaper, NoNamespace bool
 }
 
-// Live holds the objects that have the names of the cache's children, whoever
-// they belong to; nil: there is none.
+// Live has the objects with the names of the cache's children, whatever their
+// owner. A field is nil when the object does not exist.
 type Live struct {
 	StatefulSet      *appsv1.StatefulSet
 	ClientService    *corev1.Service
@@ -49,7 +51,7 @@ type Live struct {
 	DisruptionBudget *policyv1.PodDisruptionBudget
 }
 
-// Owned keeps of the live objects those that this cache controls.
+// Owned returns the live objects that this cache controls.
 func (l Live) Owned(cache *v1.ClusteredCache) Live {
 	var own Live
 	if l.StatefulSet != nil && metav1.IsControlledBy(l.StatefulSet, cache) {
@@ -67,30 +69,29 @@ func (l Live) Owned(cache *v1.ClusteredCache) Live {
 	return own
 }
 
-// Deletion is what is observed of a cache that is being deleted, and of no
-// other.
+// Deletion is what is observed only of a cache that is being deleted.
 type Deletion struct {
-	// NamespaceTerminating: the namespace is being deleted; it takes no new
-	// objects.
+	// NamespaceTerminating is set when the namespace is being deleted. It then
+	// accepts no new objects.
 	NamespaceTerminating bool
-	// Jobs have the names of the Jobs of the cache's hooks, whoever they belong
-	// to; by name.
+	// Jobs has, by name, the objects with the names of the Jobs of the cache's
+	// hooks, whatever their owner.
 	Jobs map[string]*batchv1.Job
-	// Pods are those of Jobs that have not ended.
+	// Pods lists the pods of the Jobs that have not ended.
 	Pods []*corev1.Pod
 }
 
 // Volumes is what was observed of the volumes of a cache that wants larger ones.
 type Volumes struct {
-	// Claims are those of the cache's nodes, of former ones too, by ordinal.
+	// Claims lists the claims of the cache's nodes and former nodes, by ordinal.
 	Claims []*corev1.PersistentVolumeClaim
-	// Classes are the StorageClasses that the claims name.
+	// Classes has, by name, the StorageClasses of the claims.
 	Classes map[string]Expansion
 }
 
 // Expansion says whether the volumes of a StorageClass can grow. The zero value
-// is for a class that may not be read: the API server knows, and is asked by
-// growing.
+// stands for a class that we may not read. The API server can read it, and decides
+// when a claim asks for more.
 type Expansion string
 
 const (
@@ -99,24 +100,24 @@ const (
 	ClassMissing Expansion = "missing"
 )
 
-// Config is what was observed of the ConfigMap that spec.config names. The
-// zero value means that the spec names none.
+// Config is what was observed of the ConfigMap that spec.config names. It is the
+// zero value for a spec without config.
 type Config struct {
-	// Missing: the spec names a ConfigMap that does not exist.
+	// Missing is set when the ConfigMap does not exist.
 	Missing bool
-	// Hash of the content (resources.ConfigHash).
+	// Hash is the hash of the content (resources.ConfigHash).
 	Hash string
 }
 
-// Edit is the difference between a stored cache and the manifest that the plan
-// takes in its place.
+// Edit is the difference between a stored cache and the manifest that is planned
+// in its place.
 type Edit struct {
-	// New: the cache is not stored yet.
+	// New is set when the cache is not stored yet.
 	New bool
 	// Estimate is why the API server was not asked what it would make of the
-	// manifest; "": it was.
+	// manifest. It is "" if the server was asked.
 	Estimate string
-	// Changes in spec, labels and annotations, in path order; none for a new
-	// cache.
+	// Changes lists the changes in spec, labels and annotations, in path order. It
+	// is empty for a new cache.
 	Changes []fields.Change
 }

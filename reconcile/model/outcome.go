@@ -17,8 +17,8 @@ const (
 	Replaced   Result = "replaced"
 	Finalized  Result = "finalized"
 	Failed     Result = "failed"
-	// Estimated: the step was not, or could not be, tried on the server; what it
-	// would do is said from our own rendering and comparison.
+	// Estimated means that the step was not tried on the server, or could not be.
+	// What it would do comes from our own rendering and comparison.
 	Estimated Result = "estimated"
 )
 
@@ -30,53 +30,55 @@ type Outcome struct {
 	Object fields.Object
 	// Err is set when Result is Failed.
 	Err error
-	// Rejected tells a refusal, which the server would repeat (invalid,
-	// forbidden, a webhook's no), from a passing failure.
+	// Rejected is set for a refusal that the server would repeat: invalid,
+	// forbidden, or refused by a webhook. It is not set for a transient failure.
 	Rejected bool
-	// Warning is said of a step that the server took and that did not give the
+	// Warning is set when the server accepted the step and did not store the
 	// intended values.
 	Warning string
 	// Estimate is why a step is Estimated.
 	Estimate string
 }
 
-// State is how a cache stands at the end of a pass.
+// State is the state of a cache at the end of a pass.
 type State string
 
 const (
-	// Settled: nothing to do and nothing under way.
+	// Settled means that nothing is left to do and nothing is under way.
 	Settled State = "settled"
-	// Progressing: something is under way that should end by itself.
+	// Progressing means that something is under way that should end by itself.
 	Progressing State = "progressing"
-	// Stalled: a person must act.
+	// Stalled means that a person must act.
 	Stalled State = "stalled"
-	// NotDone: this pass could not observe the cache or a step failed.
+	// NotDone means that this pass could not observe the cache or that a step
+	// failed.
 	NotDone State = "failed"
 )
 
-// Verdict is the state of a cache with its reason, a constant of package v1,
-// and a sentence.
+// Verdict is the state of a cache with its reason (a constant of package v1) and
+// a sentence.
 type Verdict struct {
 	State   State
 	Reason  string
 	Message string
 }
 
-// CacheReport is all there is to say of one cache after a pass.
+// CacheReport is everything that a pass reports about one cache.
 type CacheReport struct {
 	Namespace, Name string
 	Plan            Plan
 	Outcomes        []Outcome
 	Verdict         Verdict
-	// Edit is what a manifest changes in the cache itself; nil without one.
+	// Edit is what a manifest changes in the cache itself. It is nil without a
+	// manifest.
 	Edit *Edit
-	// Standing is nil unless it was asked for.
+	// Standing is nil unless the caller asked for it.
 	Standing *Standing
-	// StatusWritten: the status differed and was written.
+	// StatusWritten is set when the status differed and was written.
 	StatusWritten bool
 }
 
-// Key is the cache's name.
+// Key returns the namespace and name of the cache.
 func (r CacheReport) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
@@ -86,33 +88,34 @@ func (r CacheReport) Edited() bool {
 	return r.Edit != nil && (r.Edit.New || len(r.Edit.Changes) > 0)
 }
 
-// Standing is how a cache stands in numbers.
+// Standing is the state of a cache in numbers.
 type Standing struct {
 	Ready, Size int32
-	// Runs are the versions that ready nodes run, "1.6.38, 1.6.39"; empty: none
-	// is ready. Wants is that of the spec.
+	// Runs has the versions that ready nodes run, such as "1.6.38, 1.6.39". It is
+	// empty while every node is unready. Wants is the version in the spec.
 	Runs, Wants string
-	// Nodes are nil when they were not observed.
+	// Nodes is nil when the nodes were not observed.
 	Nodes []Node
 }
 
-// Node is one node of a cache. State is Ready, Starting, Terminating, Missing,
-// or why the node is not ready (a reason of package v1), which Message says in a
-// sentence.
+// Node is one node of a cache. State is Ready, Starting, Terminating, Missing or
+// a reason of package v1. With a reason, Message says in a sentence why the node is
+// not ready.
 type Node struct {
 	Name    string
 	State   string
 	Message string
 	Version string
-	// Volume is the size of its volume, if it has one and volumes were observed.
+	// Volume is the size of the node's volume. It is empty without a volume, or if
+	// volumes were not observed.
 	Volume string
-	// Newest: it is of the newest revision.
+	// Newest is set when the node has the newest revision.
 	Newest bool
 }
 
-// Event is something to tell whoever looks at the cache later.
+// Event is an Event on a cache, for a person who reads about the cache later.
 type Event struct {
-	// Type is Normal or Warning; Reason and Action are one word each.
+	// Type is Normal or Warning. Reason and Action are one word each.
 	Type, Reason, Action string
 	// Note is a sentence.
 	Note string

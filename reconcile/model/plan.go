@@ -36,19 +36,21 @@ func (r Ref) String() string { return string(r.Kind) + " " + r.Namespace + "/" +
 type Action string
 
 const (
-	// ActionCreate applies an object that was not there; it fails if one is.
+	// ActionCreate applies an object that does not exist. It fails if the object
+	// exists by then.
 	ActionCreate Action = "create"
-	// ActionChange applies an object to the live one that the plan saw.
+	// ActionChange applies an object to the live object that the plan saw.
 	ActionChange Action = "change"
 	// ActionDelete deletes the live object that the plan saw.
 	ActionDelete Action = "delete"
-	// ActionOwn makes ours, in managedFields alone, what stands in the way of
-	// the change that follows on the same object, so that the change removes it.
+	// ActionOwn makes us the owner of fields that are in the way of the change that
+	// follows on the same object. It writes only managedFields. The change then
+	// removes the fields.
 	ActionOwn Action = "own"
 	// ActionReplace deletes the live StatefulSet that the plan saw, without its
 	// nodes, and applies the intent in its place.
 	ActionReplace Action = "replace"
-	// ActionFinalize removes our finalizer, and nothing else, from the cache.
+	// ActionFinalize removes our finalizer from the cache and changes nothing else.
 	ActionFinalize Action = "finalize"
 )
 
@@ -56,29 +58,30 @@ const (
 type Step struct {
 	Action Action
 	Target Ref
-	// Reason is one clause for people, such as "spec.replicas differs"; mostly
-	// empty for a create: there is no object.
+	// Reason is one clause for people, such as "spec.replicas differs". It is mostly
+	// empty for a create, whose reason is that the object does not exist.
 	Reason string
-	// Intent is what to apply (create, change, replace); nil otherwise.
+	// Intent is what to apply (create, change, replace). It is nil otherwise.
 	Intent runtime.ApplyConfiguration
-	// Managers are the managedFields to write (own); nil otherwise.
+	// Managers are the managedFields to write (own). They are nil otherwise.
 	Managers []metav1.ManagedFieldsEntry
-	// Live is the object that the plan saw (all but create): the
-	// write holds only for this uid and resourceVersion.
+	// Live is the object that the plan saw. The write is valid only for its uid and
+	// resourceVersion. It is nil for a create.
 	Live fields.Object
 	// Changes are the fields that differ, in path order (change).
 	Changes []fields.Change
-	// Restarts is the number of nodes that the step makes the StatefulSet
-	// controller replace.
+	// Restarts is the number of nodes that the StatefulSet controller replaces
+	// because of the step.
 	Restarts int32
-	// Downgrade says from which version to which, when the step is one; "": it
-	// is none.
+	// Downgrade says from which version to which the step goes back. It is "" for
+	// any other step.
 	Downgrade string
 	// Effects say in sentences what the step means for the cache's nodes and
 	// keys, the most important first.
 	Effects []string
-	// After says what must be there before the step can be sent, when that
-	// exists only on paper ("namespace shop is created"): the step is not sent.
+	// After says what must be done before the step can be sent, such as "namespace
+	// shop is created". It is set only for what exists on paper, and the step is
+	// then not sent.
 	After string
 }
 
@@ -86,13 +89,13 @@ type Step struct {
 type Class string
 
 const (
-	// Waiting: something else will resolve it; no failure.
+	// Waiting means that something else will resolve the Hold. It is not a failure.
 	Waiting Class = "waiting"
-	// Blocked: a person must act.
+	// Blocked means that a person must act.
 	Blocked Class = "blocked"
 )
 
-// Gate names a rule that withholds.
+// Gate names a rule that withholds something.
 type Gate string
 
 const (
@@ -109,19 +112,22 @@ const (
 	GateDeletion     Gate = "deletion"
 )
 
-// Hold is something wanted but withheld.
+// Hold is something that is wanted and withheld.
 type Hold struct {
 	Gate Gate `json:"gate"`
 	// Target is what is withheld: a child, or the cache (everything).
 	Target Ref `json:"target"`
-	// Partial: only a field of Target is withheld; the rest of it goes through.
+	// Partial is set when only a field of Target is withheld. The rest of Target is
+	// written.
 	Partial bool `json:"-"`
-	// Class, Reason (a constant of package v1) and Message (what, where, what
-	// to do; the same in every pass while nothing changes).
-	Class   Class  `json:"class"`
-	Reason  string `json:"reason"`
+	// Class says whether the Hold resolves by itself.
+	Class Class `json:"class"`
+	// Reason is a constant of package v1.
+	Reason string `json:"reason"`
+	// Message says what is withheld, where, and what to do. It is the same in every
+	// pass while nothing changes.
 	Message string `json:"message"`
-	// Until is when it resolves, if that is known.
+	// Until is when the Hold resolves, if that is known.
 	Until time.Time `json:"-"`
 }
 
