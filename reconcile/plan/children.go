@@ -26,19 +26,19 @@ type child struct {
 func childrenOf(in model.Input) ([]child, []model.Hold) {
 	cache, holds := holdBackStorage(in)
 	name := cache.Name
-	at := func(kind model.Kind, name string) model.Ref {
+	refTo := func(kind model.Kind, name string) model.Ref {
 		return model.Ref{Kind: kind, Namespace: cache.Namespace, Name: name}
 	}
 
-	nodes := child{ref: at(model.KindService, resources.NodesServiceName(name)), intent: resources.NodesService(cache)}
-	sts := child{ref: at(model.KindStatefulSet, name), wanted: cache.Spec.Size}
+	nodes := child{ref: refTo(model.KindService, resources.NodesServiceName(name)), intent: resources.NodesService(cache)}
+	sts := child{ref: refTo(model.KindStatefulSet, name), wanted: cache.Spec.Size}
 	if s, err := resources.StatefulSet(cache, in.Config.Hash); err != nil {
 		sts.err = err
 	} else {
 		sts.intent = s
 	}
-	client := child{ref: at(model.KindService, name), intent: resources.ClientService(cache)}
-	pdb := child{ref: at(model.KindDisruptionBudget, name), unwanted: "not needed for a single node"}
+	client := child{ref: refTo(model.KindService, name), intent: resources.ClientService(cache)}
+	pdb := child{ref: refTo(model.KindDisruptionBudget, name), unwanted: "not needed for a single node"}
 	if b := resources.DisruptionBudget(cache); b != nil {
 		pdb.intent = b
 	}
@@ -58,12 +58,11 @@ func childrenOf(in model.Input) ([]child, []model.Hold) {
 	return []child{nodes, sts, client, pdb}, holds
 }
 
-func cacheRef(c *v1.ClusteredCache) model.Ref {
-	return model.Ref{Kind: model.KindCache, Namespace: c.Namespace, Name: c.Name}
-}
+func cacheRef(c *v1.ClusteredCache) model.Ref { return refOf(model.KindCache, c) }
 
-func isControlledBy(o fields.Object, cache *v1.ClusteredCache) bool {
-	return metav1.IsControlledBy(o, cache)
+// refOf returns the reference to an object of this kind.
+func refOf(kind model.Kind, o metav1.Object) model.Ref {
+	return model.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // formerOwner is the object's controller when that is a cache of the same name

@@ -118,7 +118,7 @@ func (d *deletion) draining() bool {
 	if s := d.Live.Owned(d.Cache).ClientService; s != nil && s.DeletionTimestamp == nil {
 		d.plan.Steps = append(d.plan.Steps, model.Step{
 			Action: model.ActionDelete, Live: s, Reason: "clients must leave: the cache is being deleted",
-			Target: model.Ref{Kind: model.KindService, Namespace: s.Namespace, Name: s.Name},
+			Target: refOf(model.KindService, s),
 		})
 	}
 	if wanted == 0 {

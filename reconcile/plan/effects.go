@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,7 @@ func reused(in model.Input, c child) string {
 	case n == 1:
 		return fmt.Sprintf("an existing claim is reused, with what is on it: %s", in.OldClaims[0])
 	default:
-		return fmt.Sprintf("%d existing claims are reused, with what is on them: %s", n, list(in.OldClaims))
+		return fmt.Sprintf("%d existing claims are reused, with what is on them: %s", n, firstFew(in.OldClaims))
 	}
 }
 
@@ -85,9 +86,9 @@ func rollout(in model.Input, s model.Step, live *appsv1.StatefulSet, intent *aca
 	case len(nodes) == 1:
 		said = append(said, "1 node restarts: "+nodes[0])
 	case underWay(live):
-		said = append(said, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), list(nodes)))
+		said = append(said, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), firstFew(nodes)))
 	default:
-		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), list(nodes)))
+		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), firstFew(nodes)))
 	}
 	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && health.Partition(live) > 0 {
 		said = append(said, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
@@ -117,12 +118,9 @@ func downgrade(s model.Step) string {
 }
 
 func changesTemplate(changes []fields.Change) bool {
-	for _, c := range changes {
-		if strings.HasPrefix(c.Path, "spec.template.") && c.From != c.To {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(changes, func(c fields.Change) bool {
+		return strings.HasPrefix(c.Path, "spec.template.") && c.From != c.To
+	})
 }
 
 // replaced are the nodes that the StatefulSet controller replaces for a new
@@ -159,27 +157,24 @@ func keysOfRestarted(in model.Input, live *appsv1.StatefulSet, restarted int) st
 	case nodes == 1:
 		return "the restart loses all keys"
 	case underWay(live):
-		return fmt.Sprintf("each restart loses the keys of one node, about %s of all", share(1, nodes))
+		return fmt.Sprintf("each restart loses the keys of one node, about %s of all", percent(1, nodes))
 	case restarted >= nodes:
-		return fmt.Sprintf("each restart loses the keys of one node, about %s of all; in the end all are lost", share(1, nodes))
+		return fmt.Sprintf("each restart loses the keys of one node, about %s of all; in the end all are lost", percent(1, nodes))
 	}
-	return fmt.Sprintf("each restart loses the keys of one node, in the end about %s of all", share(restarted, nodes))
+	return fmt.Sprintf("each restart loses the keys of one node, in the end about %s of all", percent(restarted, nodes))
 }
 
 // resize describes a changed number of nodes.
 func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 	from, to := int(live.Status.Replicas), int(in.Cache.Spec.Size)
-	changed := false
-	for _, c := range s.Changes {
-		changed = changed || c.Path == "spec.replicas" && c.From != c.To
-	}
+	changed := slices.ContainsFunc(s.Changes, func(c fields.Change) bool { return c.Path == "spec.replicas" && c.From != c.To })
 	if !changed || from == to || from == 0 {
 		return nil
 	}
 	if to > from {
 		said := fmt.Sprintf("%s added", nodesAre(to-from))
 		if in.Cache.Spec.Engine == v1.EngineMemcached {
-			said += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", share(to-from, to))
+			said += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", percent(to-from, to))
 		}
 		return []string{said}
 	}
@@ -188,12 +183,12 @@ func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 		gone = append(gone, resources.NodeName(live.Name, int32(i)))
 	}
 	if liveStorage(live) != nil {
-		return []string{fmt.Sprintf("%s removed: %s; their claims are kept", nodesAre(len(gone)), list(gone))}
+		return []string{fmt.Sprintf("%s removed: %s; their claims are kept", nodesAre(len(gone)), firstFew(gone))}
 	}
-	return []string{fmt.Sprintf("%s removed: %s; about %s of the keys are lost with them", nodesAre(len(gone)), list(gone), share(from-to, from))}
+	return []string{fmt.Sprintf("%s removed: %s; about %s of the keys are lost with them", nodesAre(len(gone)), firstFew(gone), percent(from-to, from))}
 }
 
-func share(part, all int) string {
+func percent(part, all int) string {
 	if all == 0 {
 		return "0%"
 	}
@@ -207,8 +202,8 @@ func nodesAre(n int) string {
 	return fmt.Sprintf("%d nodes are", n)
 }
 
-// list names the first few.
-func list(names []string) string {
+// firstFew names the first few and the last.
+func firstFew(names []string) string {
 	const most = 5
 	if len(names) > most {
 		return fmt.Sprintf("%s, ... %s", strings.Join(names[:most-1], ", "), names[len(names)-1])
@@ -235,11 +230,11 @@ func versionMove(from, to string) string {
 	if was == "" || was == will {
 		return ""
 	}
-	a, aOK := numbers(was)
-	b, bOK := numbers(will)
+	a, aOK := numbersIn(was)
+	b, bOK := numbersIn(will)
 	if aOK && bOK {
 		for i := range max(len(a), len(b)) {
-			switch x, y := at(a, i), at(b, i); {
+			switch x, y := numberAt(a, i), numberAt(b, i); {
 			case x < y:
 				return fmt.Sprintf("upgrade from %s to %s", was, will)
 			case x > y:
@@ -250,26 +245,26 @@ func versionMove(from, to string) string {
 	return fmt.Sprintf("version changes from %s to %s", was, will)
 }
 
-// numbers reads the dotted numbers that a tag begins with, up to a "-" or "@".
-func numbers(version string) ([]int, bool) {
+// numbersIn reads the dotted numbers that a tag begins with, up to a "-" or "@".
+func numbersIn(version string) ([]int, bool) {
 	version = strings.TrimPrefix(version, "v")
 	if i := strings.IndexAny(version, "-@"); i >= 0 {
 		version = version[:i]
 	}
-	var list []int
+	var numbers []int
 	for part := range strings.SplitSeq(version, ".") {
 		n, err := strconv.Atoi(part)
 		if err != nil {
 			return nil, false
 		}
-		list = append(list, n)
+		numbers = append(numbers, n)
 	}
-	return list, true
+	return numbers, true
 }
 
-func at(list []int, i int) int {
-	if i < len(list) {
-		return list[i]
+func numberAt(numbers []int, i int) int {
+	if i < len(numbers) {
+		return numbers[i]
 	}
 	return 0
 }

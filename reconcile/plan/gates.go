@@ -78,7 +78,7 @@ func foreign(in model.Input, live fields.Object) bool {
 }
 
 func nameConflict(in model.Input, c child) (model.Hold, bool) {
-	if c.live == nil || isControlledBy(c.live, in.Cache) {
+	if c.live == nil || metav1.IsControlledBy(c.live, in.Cache) {
 		return model.Hold{}, false
 	}
 	hold := model.Hold{Gate: model.GateNameConflict, Target: c.ref, Class: model.Blocked, Reason: v1.ReasonNameConflict}

@@ -41,7 +41,7 @@ func (d *draft) grow() {
 		return
 	}
 	sts, want := in.Live.StatefulSet, in.Cache.Spec.Storage.Size
-	target := model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name}
+	target := refOf(model.KindStatefulSet, sts)
 	if hold, held := cannotGrow(in, target); held {
 		d.Holds = append(d.Holds, hold)
 		return
@@ -110,7 +110,7 @@ func growClaims(in model.Input) []model.Step {
 			WithSpec(accorev1.PersistentVolumeClaimSpec().WithResources(accorev1.VolumeResourceRequirements().
 				WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.DeepCopy()})))
 		steps = append(steps, model.Step{
-			Action: model.ActionChange, Target: model.Ref{Kind: model.KindClaim, Namespace: claim.Namespace, Name: claim.Name},
+			Action: model.ActionChange, Target: refOf(model.KindClaim, claim),
 			Intent: intent, Live: claim, Changes: fields.Compare(intent, claim, ""), Reason: "spec.storage.size has grown",
 		})
 	}
@@ -142,10 +142,10 @@ func grown(in model.Input) string {
 	if missing := int(*in.Live.StatefulSet.Spec.Replicas) - all; done == all && missing <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d volumes have grown to %s%s", done, *in.Live.StatefulSet.Spec.Replicas, size(in), why)
+	return fmt.Sprintf("%d of %d volumes have grown to %s%s", done, *in.Live.StatefulSet.Spec.Replicas, wantedSize(in), why)
 }
 
-func size(in model.Input) string { return in.Cache.Spec.Storage.Size.String() }
+func wantedSize(in model.Input) string { return in.Cache.Spec.Storage.Size.String() }
 
 // resizeError is what the storage system says of a claim that does not grow.
 func resizeError(claim *corev1.PersistentVolumeClaim) string {
@@ -171,7 +171,7 @@ func (d *draft) replace(target model.Ref) {
 	if lost := fields.NotOurs(sts); len(lost) > 0 {
 		d.Holds = append(d.Holds, model.Hold{Gate: model.GateImmutable, Target: target, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("the volumes have grown to %s; the claim template of %s stays at %s, because a replaced StatefulSet would lose what others set in it: %s. "+
-				"Remove that, and the next pass goes on", size(in), target, live.String(), strings.Join(lost, ", "))})
+				"Remove that, and the next pass goes on", wantedSize(in), target, live.String(), strings.Join(lost, ", "))})
 		return
 	}
 	intent, err := resources.StatefulSet(in.Cache, in.Config.Hash)

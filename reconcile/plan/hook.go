@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/health"
@@ -57,7 +58,7 @@ func hooksOf(in model.Input) []hook {
 // stand says how far the hook is.
 func (h *hook) stand(in model.Input) (hookPhase, string) {
 	job := in.Deletion.Jobs[h.job.Name]
-	own := job != nil && isControlledBy(job, in.Cache)
+	own := job != nil && metav1.IsControlledBy(job, in.Cache)
 	ended, why := health.JobResult(job)
 	switch {
 	case own && job.DeletionTimestamp == nil && ended == batchv1.JobComplete:

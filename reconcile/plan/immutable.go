@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	accorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -37,12 +38,12 @@ func holdBackStorage(in model.Input) (*v1.ClusteredCache, []model.Hold) {
 		live.Retain = want.Retain
 	}
 	cache.Spec.Storage = live
-	if wantsGrowth(want, live) && isControlledBy(sts, in.Cache) {
+	if wantsGrowth(want, live) && metav1.IsControlledBy(sts, in.Cache) {
 		return cache, nil // see grow
 	}
 	return cache, []model.Hold{{
 		Gate: model.GateImmutable, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
-		Target: model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name},
+		Target: refOf(model.KindStatefulSet, sts),
 		Message: fmt.Sprintf("%s cannot change from %s to %s on an existing StatefulSet: set it back, or %s",
 			path, from, to, wayOut(path, sts)),
 	}}
@@ -54,7 +55,7 @@ func wayOut(path string, sts *appsv1.StatefulSet) string {
 	if path == "spec.storage" {
 		return fmt.Sprintf("replace the StatefulSet with all its nodes (they restart at the same time, empty) with: kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
 	}
-	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deleteCommand(model.Ref{Kind: model.KindStatefulSet, Namespace: sts.Namespace, Name: sts.Name})
+	return "replace the StatefulSet and keep its nodes and claims as they are with: " + deleteCommand(refOf(model.KindStatefulSet, sts))
 }
 
 func liveStorage(sts *appsv1.StatefulSet) *v1.StorageSpec {
@@ -117,25 +118,25 @@ func otherSelector(_ model.Input, c child) (model.Hold, bool) {
 // keepImmutable puts the live value of fields that cannot change into the
 // intent, which the planner has just built, and says so.
 func keepImmutable(c child) []model.Hold {
-	var held []fields.Change
+	var kept []fields.Change
 	switch live := c.live.(type) {
 	case *appsv1.StatefulSet:
 		spec := c.intent.(*acappsv1.StatefulSetApplyConfiguration).Spec
 		if *spec.ServiceName != live.Spec.ServiceName {
-			held = append(held, fields.Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
+			kept = append(kept, fields.Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
 			spec.ServiceName = &live.Spec.ServiceName
 		}
 		// One that was adopted may be OrderedReady. Nobody asked for the other:
 		// its nodes come one after the other, and unstick frees its rollouts.
 		spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
 		if !fields.SameContent(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
-			held = append(held, fields.Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
+			kept = append(kept, fields.Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
 			spec.VolumeClaimTemplates = claimTemplates(live)
 		}
 	case *corev1.Service:
 		spec := c.intent.(*accorev1.ServiceApplyConfiguration).Spec
 		if spec.ClusterIP != nil && *spec.ClusterIP != live.Spec.ClusterIP {
-			held = append(held, fields.Change{Path: "spec.clusterIP", From: live.Spec.ClusterIP, To: *spec.ClusterIP})
+			kept = append(kept, fields.Change{Path: "spec.clusterIP", From: live.Spec.ClusterIP, To: *spec.ClusterIP})
 			spec.ClusterIP = &live.Spec.ClusterIP
 		}
 	}
@@ -143,11 +144,11 @@ func keepImmutable(c child) []model.Hold {
 	if c.ref.Kind == model.KindStatefulSet {
 		cost = ", around the nodes that there are (those with another template restart one by one)"
 	}
-	holds := make([]model.Hold, 0, len(held))
-	for _, h := range held {
+	holds := make([]model.Hold, 0, len(kept))
+	for _, change := range kept {
 		holds = append(holds, model.Hold{Gate: model.GateImmutable, Target: c.ref, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew%s: %s",
-				c.ref, h.Path, h.From, h.To, cost, deleteCommand(c.ref))})
+				c.ref, change.Path, change.From, change.To, cost, deleteCommand(c.ref))})
 	}
 	return holds
 }

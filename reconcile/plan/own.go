@@ -16,8 +16,8 @@ func strays(in model.Input, c child) fields.Strays {
 	return found
 }
 
-// own makes the strays ours, and returns the object as it is afterwards.
-func own(c child, found fields.Strays) (model.Step, fields.Object) {
+// ownStrays makes the strays ours, and returns the object as it is afterwards.
+func ownStrays(c child, found fields.Strays) (model.Step, fields.Object) {
 	after := c.live.DeepCopyObject().(fields.Object)
 	after.SetManagedFields(found.Owned())
 	return model.Step{Action: model.ActionOwn, Target: c.ref, Live: c.live, Managers: after.GetManagedFields(),

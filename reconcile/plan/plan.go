@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
@@ -17,15 +18,15 @@ import (
 func For(in model.Input) model.Plan {
 	p := decide(in)
 	for i := range p.Steps {
-		p.Steps[i].After = after(in, p.Steps[i])
+		p.Steps[i].After = awaited(in, p.Steps[i])
 		p.Steps[i].Effects = effects(in, p.Steps[i])
 		p.Steps[i].Downgrade = downgrade(p.Steps[i])
 	}
 	return p
 }
 
-// after is what a step depends on that exists only on paper.
-func after(in model.Input, s model.Step) string {
+// awaited is what a step depends on that exists only on paper.
+func awaited(in model.Input, s model.Step) string {
 	switch {
 	case in.NoNamespace:
 		return fmt.Sprintf("namespace %s is created", in.Cache.Namespace)
@@ -79,7 +80,7 @@ func (d *draft) addFinalizer() {
 func (d *draft) add(c child) {
 	in := d.in
 	if c.intent == nil && c.err == nil {
-		if c.live != nil && isControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil && !d.keepsNodes() {
+		if c.live != nil && metav1.IsControlledBy(c.live, in.Cache) && c.live.GetDeletionTimestamp() == nil && !d.keepsNodes() {
 			d.Steps = append(d.Steps, model.Step{Action: model.ActionDelete, Target: c.ref, Live: c.live, Reason: c.unwanted})
 		}
 		return
@@ -100,13 +101,13 @@ func (d *draft) add(c child) {
 		return
 	}
 	if found := strays(in, c); !found.Empty() {
-		step, after := own(c, found)
+		step, owned := ownStrays(c, found)
 		d.Steps = append(d.Steps, step)
-		changes = fields.Compare(c.intent, after, "")
+		changes = fields.Compare(c.intent, owned, "")
 	}
 	d.Steps = append(d.Steps, model.Step{
 		Action: model.ActionChange, Target: c.ref, Intent: c.intent, Live: c.live,
-		Reason: reason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),
+		Reason: changeReason(in, c, changes), Changes: changes, Restarts: restarts(c, changes),
 	})
 }
 
@@ -122,8 +123,8 @@ func (d *draft) holds(kind model.Kind) bool {
 	return slices.ContainsFunc(d.Holds, func(h model.Hold) bool { return h.Target.Kind == kind && !h.Partial })
 }
 
-func reason(in model.Input, c child, changes []fields.Change) string {
-	if !isControlledBy(c.live, in.Cache) {
+func changeReason(in model.Input, c child, changes []fields.Change) string {
+	if !metav1.IsControlledBy(c.live, in.Cache) {
 		return "taken over by annotation " + v1.AdoptByAnnotation
 	}
 	for _, change := range changes {
@@ -147,10 +148,8 @@ func reason(in model.Input, c child, changes []fields.Change) string {
 // restarts counts the nodes that a changed pod template makes the StatefulSet
 // controller replace.
 func restarts(c child, changes []fields.Change) int32 {
-	for _, change := range changes {
-		if strings.HasPrefix(change.Path, "spec.template.") && change.From != change.To {
-			return int32(len(replaced(c.live.(*appsv1.StatefulSet), c.wanted)))
-		}
+	if !changesTemplate(changes) {
+		return 0
 	}
-	return 0
+	return int32(len(replaced(c.live.(*appsv1.StatefulSet), c.wanted)))
 }

@@ -44,7 +44,7 @@ func (d *draft) unstick() {
 			continue
 		}
 		d.Steps = append(d.Steps, model.Step{
-			Action: model.ActionDelete, Target: model.Ref{Kind: model.KindPod, Namespace: pod.Namespace, Name: pod.Name}, Live: pod,
+			Action: model.ActionDelete, Target: refOf(model.KindPod, pod), Live: pod,
 			Reason: fmt.Sprintf("of an older revision and in the way of the rollout (%s); a node of the newest revision takes its place", why),
 		})
 		return
