@@ -14,15 +14,15 @@ import (
 // child is one object that a cache should have, or should no longer have.
 type child struct {
 	ref      model.Ref
-	intent   runtime.ApplyConfiguration // nil: should not exist
-	live     fields.Object              // nil: does not exist
-	err      error                      // the intent cannot be built
-	unwanted string                     // why it should not exist
-	wanted   int32                      // nodes of a StatefulSet
+	intent   runtime.ApplyConfiguration // nil if the object should not exist
+	live     fields.Object              // nil if the object does not exist
+	err      error                      // why the intent cannot be built
+	unwanted string                     // why the object should not exist
+	wanted   int32                      // the number of nodes of a StatefulSet
 }
 
-// childrenOf lists the children in the order in which they are written: what
-// the nodes need to find each other before the nodes themselves.
+// childrenOf returns the children in the order in which they are written. The
+// nodes need the first Service to find each other, so it comes before the nodes.
 func childrenOf(in model.Input) ([]child, []model.Hold) {
 	cache, holds := holdBackStorage(in)
 	name := cache.Name
@@ -65,8 +65,8 @@ func refOf(kind model.Kind, o metav1.Object) model.Ref {
 	return model.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// formerOwner is the object's controller when that is a cache of the same name
-// that no longer exists: names are unique, so another uid is a former life.
+// formerOwner returns the object's controller if it is a former cache of the same
+// name. Names are unique, so a cache of this name with another uid is gone.
 func formerOwner(o fields.Object, cache *v1.ClusteredCache) *metav1.OwnerReference {
 	ref := metav1.GetControllerOf(o)
 	if ref == nil || ref.UID == cache.UID || ref.Kind != v1.Kind || ref.Name != cache.Name {

@@ -14,10 +14,10 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// checklist is what is done before a cache that is being deleted is let go of,
-// in this order. An item reports whether it keeps the cache in this pass; the
-// first that does decides. How far a deletion is, is read from the cluster, so
-// a pass that is killed anywhere is made good by the next.
+// checklist is what must be done, in this order, before our finalizer is removed
+// from a cache that is being deleted. An item reports whether it keeps the cache in
+// this pass. The first item that keeps it decides. The progress of a deletion is
+// read from the cluster, so after a pass that was killed the next one continues.
 var checklist = []func(*deletion) bool{
 	(*deletion).suspended,
 	(*deletion).orphaned,
@@ -52,7 +52,8 @@ func (d *deletion) hold(class model.Class, reason, message string) {
 	d.plan.Holds = []model.Hold{{Gate: model.GateDeletion, Target: cacheRef(d.Cache), Class: class, Reason: reason, Message: message}}
 }
 
-// finalize lets go of the cache; the garbage collector takes its children.
+// finalize plans to remove our finalizer. The garbage collector then removes the
+// children.
 func (d *deletion) finalize(skipped []string) {
 	d.plan.Steps = append(d.plan.Steps, model.Step{
 		Action: model.ActionFinalize, Target: cacheRef(d.Cache), Live: d.Cache,
@@ -60,6 +61,7 @@ func (d *deletion) finalize(skipped []string) {
 	})
 }
 
+// suspended keeps a suspended cache.
 func (d *deletion) suspended() bool {
 	if !d.Cache.Spec.Suspend {
 		return false
@@ -69,31 +71,33 @@ func (d *deletion) suspended() bool {
 	return true
 }
 
-// orphaned: whoever deletes a cache and leaves its children wants them to go
-// on as they are.
+// orphaned removes our finalizer at once if the children stay without an owner
+// (--cascade=orphan). The user wants them to keep running, so no hook runs.
 func (d *deletion) orphaned() bool {
 	if !isOrphaned(d.Input) {
 		return false
 	}
-	passed := []string{"its children stay, without an owner (--cascade=orphan)"}
+	skipped := []string{"its children stay, without an owner (--cascade=orphan)"}
 	if len(d.hooks) > 0 {
-		passed = append(passed, "no hook was run")
+		skipped = append(skipped, "no hook was run")
 	}
-	d.finalize(passed)
+	d.finalize(skipped)
 	return true
 }
 
-// isOrphaned: the garbage collector takes its finalizer off as soon as the
-// children have no owner any more, long before most passes. What it leaves is a
-// StatefulSet that nobody controls and that we once made.
+// isOrphaned reports whether the children stay without an owner. The garbage
+// collector removes its finalizer as soon as the children have lost their owner,
+// long before most passes. What remains is a StatefulSet that we once made and that
+// has no controller.
 func isOrphaned(in model.Input) bool {
 	sts := in.Live.StatefulSet
 	return slices.Contains(in.Cache.Finalizers, metav1.FinalizerOrphanDependents) ||
 		sts != nil && metav1.GetControllerOf(sts) == nil && fields.OurEntry(sts, "") != nil
 }
 
-// inForeground: the garbage collector deletes all children at once, Jobs too,
-// whatever our finalizer says. Hooks wait until it is done.
+// inForeground keeps a cache with hooks until a deletion in the foreground is done.
+// The garbage collector deletes all children at once, Jobs too, in spite of our
+// finalizer.
 func (d *deletion) inForeground() bool {
 	if !isInForeground(d.Cache) || d.next() == nil {
 		return false
@@ -108,8 +112,8 @@ func isInForeground(cache *v1.ClusteredCache) bool {
 	return slices.Contains(cache.Finalizers, metav1.FinalizerDeleteDependents)
 }
 
-// draining takes traffic away and gives clients time to leave. Nodes that are
-// gone, or going whatever we do, have no clients to wait for.
+// draining deletes the client Service and gives clients time to leave. It does not
+// wait for clients of nodes that are gone or that others delete.
 func (d *deletion) draining() bool {
 	wanted := d.drainTime()
 	if wanted == 0 && d.next() == nil {
@@ -155,16 +159,16 @@ func (d *deletion) drainTime() time.Duration {
 	return time.Duration(max(0, d.Cache.Spec.Deletion.DrainSeconds)) * time.Second
 }
 
-// nearly is how far apart the clocks of two passes may be: each goes by that of
-// the API server, which tells it whole seconds.
-const nearly = 5 * time.Second
+// clockSkew is how far apart the clocks of two passes may be. Each pass follows the
+// clock of the API server, which sends it in whole seconds.
+const clockSkew = 5 * time.Second
 
-// drainingSince reads the annotation. A time before the deletion is that of a
-// former life (a cache restored from a backup), one to come that of a wrong
-// clock: neither counts.
+// drainingSince returns since when the cache is drained, by its annotation. It
+// returns false for a time before the deletion: the cache was restored from a
+// backup. It also returns false for a time in the future: a clock was wrong.
 func (d *deletion) drainingSince() (time.Time, bool) {
 	since, err := time.Parse(time.RFC3339Nano, d.Cache.Annotations[v1.DrainingSinceAnnotation])
-	if err != nil || since.After(d.Now.Add(nearly)) || since.Before(d.Cache.DeletionTimestamp.Add(-nearly)) {
+	if err != nil || since.After(d.Now.Add(clockSkew)) || since.Before(d.Cache.DeletionTimestamp.Add(-clockSkew)) {
 		return since, false
 	}
 	return d.notBeforeDeletion(since), true
@@ -177,7 +181,8 @@ func (d *deletion) notBeforeDeletion(t time.Time) time.Time {
 	return t
 }
 
-// runningHooks brings the first hook that is not done a step closer.
+// runningHooks starts the first hook that is neither done nor skipped, or waits for
+// it.
 func (d *deletion) runningHooks() bool {
 	h := d.next()
 	if h == nil {
@@ -202,7 +207,7 @@ func (d *deletion) runningHooks() bool {
 	return true
 }
 
-// next is the first hook that is neither done nor skipped; nil: none.
+// next returns the first hook that is neither done nor skipped, or nil.
 func (d *deletion) next() *hook {
 	for i := range d.hooks {
 		if h := &d.hooks[i]; h.phase != hookDone && h.phase != hookSkipped {
@@ -212,20 +217,20 @@ func (d *deletion) next() *hook {
 	return nil
 }
 
-// with adds to a sentence what the deletion goes on without.
+// with adds to a sentence which hooks were skipped.
 func (d *deletion) with(sentence string) string {
 	return strings.Join(append([]string{sentence}, d.skippedHooks()...), "; ")
 }
 
-// skippedHooks says which hooks the deletion goes on without, and why.
+// skippedHooks returns a sentence on each hook that was skipped, with the reason.
 func (d *deletion) skippedHooks() []string {
-	var said, refused []string
+	var sentences, refused []string
 	for _, h := range d.hooks {
 		switch {
 		case h.phase == hookSkipped && h.message == "":
 			refused = append(refused, h.spec.Name)
 		case h.phase == hookSkipped:
-			said = append(said, h.message)
+			sentences = append(sentences, h.message)
 		}
 	}
 	if len(refused) > 0 {
@@ -233,13 +238,13 @@ func (d *deletion) skippedHooks() []string {
 		if len(refused) < len(d.hooks) || len(d.Deletion.Jobs) > 0 {
 			which = "hooks not done: " + strings.Join(refused, ", ")
 		}
-		said = append(said, fmt.Sprintf("%s: namespace %s is being deleted and takes no new Jobs", which, d.Cache.Namespace))
+		sentences = append(sentences, fmt.Sprintf("%s: namespace %s is being deleted and takes no new Jobs", which, d.Cache.Namespace))
 	}
 	for _, name := range skipNames(d.Cache) {
 		known := slices.ContainsFunc(d.hooks, func(h hook) bool { return h.spec.Name == name })
 		if !known && name != v1.SkipAllHooks {
-			said = append(said, fmt.Sprintf("annotation %s names %q, which is no hook", v1.SkipHooksAnnotation, name))
+			sentences = append(sentences, fmt.Sprintf("annotation %s names %q, which is no hook", v1.SkipHooksAnnotation, name))
 		}
 	}
-	return said
+	return sentences
 }

@@ -16,8 +16,8 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// effects say what a step means in the language of caches: which nodes restart
-// and in which order, and what becomes of the keys.
+// effects returns what a step means for the cache: which nodes restart and in which
+// order, and what happens to the keys.
 func effects(in model.Input, s model.Step) []string {
 	live, isSet := s.Live.(*appsv1.StatefulSet)
 	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
@@ -46,8 +46,8 @@ func finalized(in model.Input) []string {
 	return []string{fmt.Sprintf("the cache and its nodes go; %s", keys)}
 }
 
-// claimsOf is the storage of the nodes as it is, or if they are gone already,
-// as it was.
+// claimsOf returns the storage of the nodes. After the StatefulSet is gone it
+// returns the storage in the spec.
 func claimsOf(in model.Input) *v1.StorageSpec {
 	if sts := in.Live.Owned(in.Cache).StatefulSet; sts != nil {
 		return liveStorage(sts)
@@ -55,8 +55,8 @@ func claimsOf(in model.Input) *v1.StorageSpec {
 	return in.Cache.Spec.Storage
 }
 
-// reused says which claims of a former cache of the name a new StatefulSet's
-// nodes find.
+// reused returns which claims of a former cache of this name the nodes of a new
+// StatefulSet will use.
 func reused(in model.Input, c child) string {
 	switch n := len(in.OldClaims); {
 	case n == 0 || c.ref.Kind != model.KindStatefulSet:
@@ -68,43 +68,44 @@ func reused(in model.Input, c child) string {
 	}
 }
 
-// rollout describes a changed pod template.
+// rollout returns the effects of a changed pod template.
 func rollout(in model.Input, s model.Step, live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) []string {
 	if !changesTemplate(s.Changes) {
 		return nil
 	}
-	var said []string
+	var sentences []string
 	if move := moveOf(live, intent); move != "" {
-		said = append(said, move)
+		sentences = append(sentences, move)
 	}
 	nodes := replaced(live, *intent.Spec.Replicas)
 	switch {
 	case health.OnDelete(live):
-		return append(said, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
+		return append(sentences, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
 	case len(nodes) == 0:
-		return append(said, "no node restarts: someone set a partition that holds all of them")
+		return append(sentences, "no node restarts: someone set a partition that holds all of them")
 	case len(nodes) == 1:
-		said = append(said, "1 node restarts: "+nodes[0])
+		sentences = append(sentences, "1 node restarts: "+nodes[0])
 	case underWay(live):
-		said = append(said, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), firstFew(nodes)))
+		sentences = append(sentences, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), firstFew(nodes)))
 	default:
-		said = append(said, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), firstFew(nodes)))
+		sentences = append(sentences, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), firstFew(nodes)))
 	}
 	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && health.Partition(live) > 0 {
-		said = append(said, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
+		sentences = append(sentences, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
 	}
-	said = append(said, keysOfRestarted(in, live, len(nodes)))
+	sentences = append(sentences, keysOfRestarted(in, live, len(nodes)))
 	if down := live.Status.Replicas - live.Status.ReadyReplicas; down > 0 {
-		said = append(said, fmt.Sprintf("%s not ready already: the rollout goes on as replaced nodes become ready", nodesAre(int(down))))
+		sentences = append(sentences, fmt.Sprintf("%s not ready already: the rollout goes on as replaced nodes become ready", nodesAre(int(down))))
 	}
-	return said
+	return sentences
 }
 
 func moveOf(live *appsv1.StatefulSet, intent *acappsv1.StatefulSetApplyConfiguration) string {
 	return versionMove(liveImage(live), *intent.Spec.Template.Spec.Containers[0].Image)
 }
 
-// downgrade says which versions a step goes back from and to; "": it does not.
+// downgrade returns from which version to which a step goes back. It returns "" for
+// any other step.
 func downgrade(s model.Step) string {
 	live, isSet := s.Live.(*appsv1.StatefulSet)
 	intent, isApply := s.Intent.(*acappsv1.StatefulSetApplyConfiguration)
@@ -123,7 +124,7 @@ func changesTemplate(changes []fields.Change) bool {
 	})
 }
 
-// replaced are the nodes that the StatefulSet controller replaces for a new
+// replaced returns the nodes that the StatefulSet controller replaces for a new
 // template, in its order: from the highest ordinal down to the partition.
 func replaced(live *appsv1.StatefulSet, wanted int32) []string {
 	if health.OnDelete(live) {
@@ -136,8 +137,9 @@ func replaced(live *appsv1.StatefulSet, wanted int32) []string {
 	return nodes
 }
 
-// underWay: some nodes run another revision than the newest. To go back restarts
-// only those that had gone ahead, and which these are is not in the StatefulSet.
+// underWay reports whether a rollout has not ended. The step may then return to the
+// template that some nodes still run, and only the other nodes restart. The
+// StatefulSet does not say which nodes these are.
 func underWay(live *appsv1.StatefulSet) bool {
 	return live.Status.CurrentRevision != live.Status.UpdateRevision
 }
@@ -164,7 +166,7 @@ func keysOfRestarted(in model.Input, live *appsv1.StatefulSet, restarted int) st
 	return fmt.Sprintf("each restart loses the keys of one node, in the end about %s of all", percent(restarted, nodes))
 }
 
-// resize describes a changed number of nodes.
+// resize returns the effects of a changed number of nodes.
 func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 	from, to := int(live.Status.Replicas), int(in.Cache.Spec.Size)
 	changed := slices.ContainsFunc(s.Changes, func(c fields.Change) bool { return c.Path == "spec.replicas" && c.From != c.To })
@@ -172,11 +174,11 @@ func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 		return nil
 	}
 	if to > from {
-		said := fmt.Sprintf("%s added", nodesAre(to-from))
+		sentence := fmt.Sprintf("%s added", nodesAre(to-from))
 		if in.Cache.Spec.Engine == v1.EngineMemcached {
-			said += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", percent(to-from, to))
+			sentence += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", percent(to-from, to))
 		}
-		return []string{said}
+		return []string{sentence}
 	}
 	var gone []string
 	for i := from - 1; i >= to; i-- {
@@ -202,7 +204,7 @@ func nodesAre(n int) string {
 	return fmt.Sprintf("%d nodes are", n)
 }
 
-// firstFew names the first few and the last.
+// firstFew returns the names, or the first few and the last of a long list.
 func firstFew(names []string) string {
 	const most = 5
 	if len(names) > most {
@@ -220,8 +222,8 @@ func liveImage(live *appsv1.StatefulSet) string {
 	return ""
 }
 
-// versionMove tells an upgrade from a downgrade where the tags can be ordered;
-// those of another repository cannot.
+// versionMove returns how the version changes. It says whether that is an upgrade
+// or a downgrade if the tags can be ordered. Tags of different repositories cannot.
 func versionMove(from, to string) string {
 	if from != "" && resources.RepositoryOf(from) != resources.RepositoryOf(to) {
 		return fmt.Sprintf("image changes from %s to %s", from, to)
@@ -245,7 +247,7 @@ func versionMove(from, to string) string {
 	return fmt.Sprintf("version changes from %s to %s", was, will)
 }
 
-// numbersIn reads the dotted numbers that a tag begins with, up to a "-" or "@".
+// numbersIn returns the dotted numbers at the start of a tag, up to a "-" or "@".
 func numbersIn(version string) ([]int, bool) {
 	version = strings.TrimPrefix(version, "v")
 	if i := strings.IndexAny(version, "-@"); i >= 0 {

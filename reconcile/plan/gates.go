@@ -15,14 +15,15 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// cacheGates withhold everything but the status. The first that holds decides.
+// cacheGates withhold everything except the status. The first gate that holds
+// decides.
 var cacheGates = []func(model.Input) (model.Hold, bool){
 	suspended,
 	nameInvalid,
 	specInvalid,
 }
 
-// childGates withhold one child and let the others through.
+// childGates withhold one child and do not affect the others.
 var childGates = []func(model.Input, child) (model.Hold, bool){
 	terminating,
 	nameConflict,
@@ -61,8 +62,9 @@ func terminating(in model.Input, c child) (model.Hold, bool) {
 	return model.Hold{Gate: model.GateTerminating, Target: c.ref, Class: model.Waiting, Reason: v1.ReasonChildTerminating, Message: message}, true
 }
 
-// awaitsCollection: what a former cache of the name left is not ours to take
-// unasked; whoever deletes a cache to be rid of its keys must not get them back.
+// awaitsCollection reports whether the garbage collector should remove the child of
+// a former cache of this name. We take it over only on request. A user who deleted
+// a cache to lose its keys must not get them back.
 func awaitsCollection(in model.Input, c child) bool {
 	return formerOwner(c.live, in.Cache) != nil && !mayAdopt(in, c)
 }
@@ -71,7 +73,8 @@ func mayAdopt(in model.Input, c child) bool {
 	return c.live.GetAnnotations()[v1.AdoptByAnnotation] == in.Cache.Name
 }
 
-// foreign: the live object is neither this cache's nor one it may take over.
+// foreign reports whether this cache neither controls the live object nor may take
+// it over.
 func foreign(in model.Input, live fields.Object) bool {
 	_, held := nameConflict(in, child{live: live})
 	return held
@@ -112,10 +115,10 @@ func invalidOverlay(_ model.Input, c child) (model.Hold, bool) {
 		Message: overlay.Error()}, true
 }
 
-// clientsWithoutNodes: a client Service that is taken over would lead its
-// clients from the nodes that it finds now to nobody, until the cache has nodes.
-// One that a former cache left is taken at once: the garbage collector would
-// not wait.
+// clientsWithoutNodes withholds the takeover of a client Service until the cache
+// has a ready node. Until then the Service would lead its clients nowhere. It does
+// not withhold a Service that a former cache left, because the garbage collector
+// does not wait.
 func clientsWithoutNodes(in model.Input, c child) (model.Hold, bool) {
 	live, ok := c.live.(*corev1.Service)
 	if !ok || live.Name != in.Cache.Name || metav1.GetControllerOf(live) != nil {
@@ -129,8 +132,8 @@ func clientsWithoutNodes(in model.Input, c child) (model.Hold, bool) {
 		Message: fmt.Sprintf("%s is taken over when the cache has a ready node: until then its clients keep the nodes that it finds now", c.ref)}, true
 }
 
-// readyNodesWith tells whether a node of the cache, or of a StatefulSet that it
-// takes over, is ready and has these labels.
+// readyNodesWith reports whether a node with these labels is ready. The node may
+// belong to the cache, or to a StatefulSet that the cache takes over.
 func readyNodesWith(labels map[string]string, in model.Input) bool {
 	sts := in.Live.StatefulSet
 	if sts == nil || foreign(in, sts) || sts.Status.ReadyReplicas == 0 {

@@ -24,17 +24,17 @@ func NeedsVolumes(in model.Input) bool {
 	return sts != nil && sts.DeletionTimestamp == nil && in.Cache.DeletionTimestamp == nil && wantsGrowth(in.Cache.Spec.Storage, liveStorage(sts))
 }
 
-// wantsGrowth: more of the same, and nothing else.
+// wantsGrowth reports whether the size grows and nothing else changes.
 func wantsGrowth(want, live *v1.StorageSpec) bool {
 	return want != nil && live != nil && want.Size.Cmp(live.Size) > 0 && className(want) == className(live)
 }
 
-// grow makes volumes larger. A StatefulSet's claim template cannot change, so
-// in the end the StatefulSet is made anew around its nodes:
+// grow makes volumes larger. A StatefulSet's claim template cannot change, so the
+// last step replaces the StatefulSet and keeps its nodes:
 //
 //	claims ask for more ──► the storage system has grown them ──► the StatefulSet is replaced
 //
-// Until then everything else is planned with the size that the template has.
+// Until then everything else is planned with the size in the live template.
 func (d *draft) grow() {
 	in := d.in
 	if in.Volumes == nil || !NeedsVolumes(in) || d.holds(model.KindStatefulSet) {
@@ -68,7 +68,8 @@ func (d *draft) changes(target model.Ref) bool {
 	return slices.ContainsFunc(d.Steps, func(s model.Step) bool { return s.Target == target })
 }
 
-// cannotGrow: a claim of a class that does not let its volumes grow.
+// cannotGrow withholds the growth if the class of a claim does not let its volumes
+// grow.
 func cannotGrow(in model.Input, target model.Ref) (model.Hold, bool) {
 	for _, claim := range in.Volumes.Claims {
 		why := ""
@@ -97,8 +98,8 @@ func tooSmall(in model.Input, claim *corev1.PersistentVolumeClaim) bool {
 	return asks.Cmp(in.Cache.Spec.Storage.Size) < 0
 }
 
-// growClaims lets every bound claim ask for the new size. The API server takes
-// no change of one that is not bound.
+// growClaims plans that every bound claim asks for the new size. The API server
+// refuses to change a claim that is not bound.
 func growClaims(in model.Input) []model.Step {
 	var steps []model.Step
 	want := in.Cache.Spec.Storage.Size
@@ -117,9 +118,8 @@ func growClaims(in model.Input) []model.Step {
 	return steps
 }
 
-// grown says what is still to come of the volumes of the nodes; "": nothing.
-// Claims that former nodes left do not count: without a pod their file systems
-// do not grow.
+// grown returns how many volumes of the nodes have grown, or "" if all have. Claims
+// of former nodes do not count: without a pod their file systems do not grow.
 func grown(in model.Input) string {
 	done, all, why := 0, 0, ""
 	for _, claim := range in.Volumes.Claims {
@@ -147,7 +147,7 @@ func grown(in model.Input) string {
 
 func wantedSize(in model.Input) string { return in.Cache.Spec.Storage.Size.String() }
 
-// resizeError is what the storage system says of a claim that does not grow.
+// resizeError returns why the storage system does not grow a claim.
 func resizeError(claim *corev1.PersistentVolumeClaim) string {
 	for _, c := range claim.Status.Conditions {
 		switch c.Type {
@@ -161,9 +161,9 @@ func resizeError(claim *corev1.PersistentVolumeClaim) string {
 	return ""
 }
 
-// replace plans the StatefulSet anew around its nodes. They stay as they are
-// only if the new pod template is the live one to the letter, so fields that
-// are not ours and would be lost are in the way.
+// replace plans to replace the StatefulSet and keep its nodes. They stay as they
+// are only if the new pod template is exactly the live one. Fields that others set
+// would be lost, so they prevent the replacement.
 func (d *draft) replace(target model.Ref) {
 	in := d.in
 	sts := in.Live.StatefulSet
@@ -176,7 +176,7 @@ func (d *draft) replace(target model.Ref) {
 	}
 	intent, err := resources.StatefulSet(in.Cache, in.Config.Hash)
 	if err != nil {
-		return // held already: the same template has been built before
+		return // childrenOf met the same error, so invalidOverlay has withheld the child
 	}
 	intent.Spec.ServiceName, intent.Spec.PodManagementPolicy = &sts.Spec.ServiceName, &sts.Spec.PodManagementPolicy
 	d.Steps = append(d.Steps, model.Step{

@@ -18,22 +18,22 @@ import (
 type hookPhase int
 
 const (
-	hookAbsent  hookPhase = iota // to be created
+	hookAbsent  hookPhase = iota // the Job is to be created
 	hookRunning                  // neither done nor failed yet
 	hookDone
-	hookFailed  // and blocks
-	hookForeign // the Job of its name is not this cache's
-	hookSkipped // the deletion goes on without it
+	hookFailed  // keeps the cache
+	hookForeign // the Job of this name does not belong to this cache
+	hookSkipped // the deletion continues without it
 )
 
 // hook is one hook of a cache that is being deleted.
 type hook struct {
 	spec  *v1.Hook
-	title string // "hook backup (1 of 3)"
+	title string // such as "hook backup (1 of 3)"
 	job   model.Ref
 	phase hookPhase
-	// message says how it stands. A hook that is skipped without one is so
-	// because the namespace is being deleted.
+	// message describes the phase. It is empty for a hook that is skipped because
+	// the namespace is being deleted.
 	message string
 }
 
@@ -55,7 +55,7 @@ func hooksOf(in model.Input) []hook {
 	return hooks
 }
 
-// stand says how far the hook is.
+// stand returns the phase of the hook and its message.
 func (h *hook) stand(in model.Input) (hookPhase, string) {
 	job := in.Deletion.Jobs[h.job.Name]
 	own := job != nil && metav1.IsControlledBy(job, in.Cache)
@@ -92,35 +92,35 @@ func (h *hook) skipCommand(in model.Input) string {
 }
 
 // running describes a Job that has not ended, in words that stay the same while
-// nothing happens.
+// nothing changes.
 func (h *hook) running(in model.Input, job *batchv1.Job) string {
-	said := fmt.Sprintf("%s runs as %s", h.title, h.job)
+	message := fmt.Sprintf("%s runs as %s", h.title, h.job)
 	if h.spec.PerNode {
 		nodes := nodesOf(in)
 		if job.Spec.Completions != nil {
 			nodes = *job.Spec.Completions
 		}
-		said += fmt.Sprintf(": done for %d of %d nodes", job.Status.Succeeded, nodes)
+		message += fmt.Sprintf(": done for %d of %d nodes", job.Status.Succeeded, nodes)
 		if job.Status.Failed > 0 {
-			said += fmt.Sprintf(", %d attempts failed", job.Status.Failed)
+			message += fmt.Sprintf(", %d attempts failed", job.Status.Failed)
 		}
 	} else {
 		attempts := max(h.spec.Attempts, 1)
-		said += fmt.Sprintf(" (attempt %d of %d)", min(job.Status.Failed+1, attempts), attempts)
+		message += fmt.Sprintf(" (attempt %d of %d)", min(job.Status.Failed+1, attempts), attempts)
 	}
 	if in.Live.Owned(in.Cache).StatefulSet == nil {
-		said += fmt.Sprintf(", without nodes: StatefulSet %s/%s does not exist", in.Cache.Namespace, in.Cache.Name)
+		message += fmt.Sprintf(", without nodes: StatefulSet %s/%s does not exist", in.Cache.Namespace, in.Cache.Name)
 	}
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
-		said += "; someone has suspended the Job"
+		message += "; someone has suspended the Job"
 	}
 	if why := health.JobTrouble(job, in.Deletion.Pods, in.Now); why != "" {
-		said += "; " + why
+		message += "; " + why
 	}
-	return said
+	return message
 }
 
-// nodesOf is the number of nodes that a cache that is being deleted has.
+// nodesOf returns the number of nodes of a cache that is being deleted.
 func nodesOf(in model.Input) int32 {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	if sts == nil || sts.Spec.Replicas == nil {
@@ -129,7 +129,7 @@ func nodesOf(in model.Input) int32 {
 	return min(*sts.Spec.Replicas, v1.MaxSize)
 }
 
-// skipNames are the names in the annotation skip-hooks, in order.
+// skipNames returns the names in the annotation skip-hooks, in order.
 func skipNames(cache *v1.ClusteredCache) []string {
 	var names []string
 	for name := range strings.SplitSeq(cache.Annotations[v1.SkipHooksAnnotation], ",") {

@@ -16,13 +16,13 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// The API server refuses a write as a whole when one immutable field in it
-// differs. So what cannot change is held back and named, and the rest is
-// planned around the live value.
+// The API server refuses a whole write when one immutable field in it differs. So a
+// field that cannot change keeps its live value and gets a Hold. The rest is
+// planned as usual.
 
-// holdBackStorage returns the cache as its StatefulSet can have it: with the
-// storage that the live claim template has. Holding back at the spec keeps
-// volumes, mounts and claim template in step.
+// holdBackStorage returns the cache with the storage of the live claim template,
+// which the StatefulSet cannot change. It changes the spec, so that volumes, mounts
+// and claim template agree.
 func holdBackStorage(in model.Input) (*v1.ClusteredCache, []model.Hold) {
 	sts := in.Live.StatefulSet
 	if sts == nil || foreign(in, sts) {
@@ -39,7 +39,7 @@ func holdBackStorage(in model.Input) (*v1.ClusteredCache, []model.Hold) {
 	}
 	cache.Spec.Storage = live
 	if wantsGrowth(want, live) && metav1.IsControlledBy(sts, in.Cache) {
-		return cache, nil // see grow
+		return cache, nil // grow makes the volumes larger
 	}
 	return cache, []model.Hold{{
 		Gate: model.GateImmutable, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
@@ -49,8 +49,8 @@ func holdBackStorage(in model.Input) (*v1.ClusteredCache, []model.Hold) {
 	}}
 }
 
-// wayOut names the command that lets the next pass make the StatefulSet anew.
-// Running nodes can stay when they have the same volumes afterwards.
+// wayOut returns the command after which the next pass recreates the StatefulSet.
+// Running nodes can stay if they have the same volumes afterwards.
 func wayOut(path string, sts *appsv1.StatefulSet) string {
 	if path == "spec.storage" {
 		return fmt.Sprintf("replace the StatefulSet with all its nodes (they restart at the same time, empty) with: kubectl -n %s delete statefulset %s", sts.Namespace, sts.Name)
@@ -99,8 +99,8 @@ func className(s *v1.StorageSpec) string {
 	return *s.StorageClassName
 }
 
-// otherSelector: the selector decides which pods are the cache's, so a
-// StatefulSet that selects others is not one to write to at all.
+// otherSelector withholds a StatefulSet whose selector is not ours. The selector
+// decides which pods belong to the cache, so we write nothing to such an object.
 func otherSelector(_ model.Input, c child) (model.Hold, bool) {
 	live, ok := c.live.(*appsv1.StatefulSet)
 	if !ok {
@@ -115,8 +115,9 @@ func otherSelector(_ model.Input, c child) (model.Hold, bool) {
 			c.ref, compact(live.Spec.Selector), compact(want.Spec.Selector))}, true
 }
 
-// keepImmutable puts the live value of fields that cannot change into the
-// intent, which the planner has just built, and says so.
+// keepImmutable puts the live value of each field that cannot change into the
+// intent, and returns a Hold for it. The intent was built for this plan, so
+// keepImmutable may change it.
 func keepImmutable(c child) []model.Hold {
 	var kept []fields.Change
 	switch live := c.live.(type) {
@@ -126,8 +127,9 @@ func keepImmutable(c child) []model.Hold {
 			kept = append(kept, fields.Change{Path: "spec.serviceName", From: live.Spec.ServiceName, To: *spec.ServiceName})
 			spec.ServiceName = &live.Spec.ServiceName
 		}
-		// One that was adopted may be OrderedReady. Nobody asked for the other:
-		// its nodes come one after the other, and unstick frees its rollouts.
+		// An adopted StatefulSet may be OrderedReady. It gets no Hold, because the
+		// spec of a cache does not name the policy. Its nodes start one after the
+		// other, and unstick frees its rollouts.
 		spec.PodManagementPolicy = &live.Spec.PodManagementPolicy
 		if !fields.SameContent(&spec.VolumeClaimTemplates, &live.Spec.VolumeClaimTemplates) {
 			kept = append(kept, fields.Change{Path: "spec.volumeClaimTemplates", From: claimNames(live), To: "those of spec.storage"})
@@ -153,7 +155,7 @@ func keepImmutable(c child) []model.Hold {
 	return holds
 }
 
-// deleteCommand is the command that deletes a child, and no node with it.
+// deleteCommand returns the command that deletes a child but none of the nodes.
 func deleteCommand(r model.Ref) string {
 	command := fmt.Sprintf("kubectl -n %s delete %s %s", r.Namespace, lower(r.Kind), r.Name)
 	if r.Kind == model.KindStatefulSet {
@@ -170,12 +172,12 @@ func claimNames(sts *appsv1.StatefulSet) string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// claimTemplates is the live list in the form of an intent. The list is one
-// value to the API server, so sending it as it is changes nothing.
+// claimTemplates returns the live list in the form of an intent. The list is one
+// value for the API server, so an apply of the same list changes nothing.
 func claimTemplates(sts *appsv1.StatefulSet) []accorev1.PersistentVolumeClaimApplyConfiguration {
 	var list []accorev1.PersistentVolumeClaimApplyConfiguration
 	raw, _ := json.Marshal(sts.Spec.VolumeClaimTemplates)
-	_ = json.Unmarshal(raw, &list) // the same JSON, by construction of both types
+	_ = json.Unmarshal(raw, &list) // both types have the same JSON
 	for i := range list {
 		list[i].Status = nil
 	}

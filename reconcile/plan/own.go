@@ -5,7 +5,7 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// strays are what an apply of the child's intent would leave in the way.
+// strays returns what an apply of the child's intent would leave in the way.
 func strays(in model.Input, c child) fields.Strays {
 	found := fields.StraysOf(c.intent, c.live)
 	if ref := formerOwner(c.live, in.Cache); ref != nil {
@@ -16,7 +16,8 @@ func strays(in model.Input, c child) fields.Strays {
 	return found
 }
 
-// ownStrays makes the strays ours, and returns the object as it is afterwards.
+// ownStrays returns the step that makes us the owner of the strays, and the object
+// as it is after the step.
 func ownStrays(c child, found fields.Strays) (model.Step, fields.Object) {
 	after := c.live.DeepCopyObject().(fields.Object)
 	after.SetManagedFields(found.Owned())

@@ -14,7 +14,7 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// For says what a pass does to one cache.
+// For returns what a pass does to one cache.
 func For(in model.Input) model.Plan {
 	p := decide(in)
 	for i := range p.Steps {
@@ -25,7 +25,7 @@ func For(in model.Input) model.Plan {
 	return p
 }
 
-// awaited is what a step depends on that exists only on paper.
+// awaited returns what a step depends on, if that exists only on paper.
 func awaited(in model.Input, s model.Step) string {
 	switch {
 	case in.NoNamespace:
@@ -57,13 +57,13 @@ func decide(in model.Input) model.Plan {
 	return d.Plan
 }
 
-// draft is a plan while it is being made.
+// draft is a plan under construction.
 type draft struct {
 	in model.Input
 	model.Plan
 }
 
-// addFinalizer puts our finalizer on the cache before anything is made for it.
+// addFinalizer plans our finalizer before anything is created for the cache.
 func (d *draft) addFinalizer() {
 	intent := resources.Finalizer(d.in.Cache, "")
 	changes := fields.Compare(intent, d.in.Cache, "")
@@ -76,7 +76,8 @@ func (d *draft) addFinalizer() {
 	})
 }
 
-// add plans one child: withheld, created, changed, deleted or left alone.
+// add plans one child. The child is withheld, created, changed, deleted or left
+// alone.
 func (d *draft) add(c child) {
 	in := d.in
 	if c.intent == nil && c.err == nil {
@@ -111,8 +112,8 @@ func (d *draft) add(c child) {
 	})
 }
 
-// keepsNodes reports whether a StatefulSet is held. It then keeps its nodes for
-// now, whatever the spec says, and with them what protects them.
+// keepsNodes reports whether the StatefulSet is withheld and has several nodes. It
+// then keeps these nodes for now, so they keep their disruption budget too.
 func (d *draft) keepsNodes() bool {
 	sts := d.in.Live.Owned(d.in.Cache).StatefulSet
 	return sts != nil && *sts.Spec.Replicas > 1 && d.holds(model.KindStatefulSet)

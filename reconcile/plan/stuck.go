@@ -11,11 +11,11 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// unstick deletes one node that keeps a rollout from going on: of an older
-// revision, in the way of the rollout, and not going to be ready. The
-// StatefulSet controller waits for such a node, for good: always with
-// OrderedReady, and in some releases with Parallel. A node that it would replace
-// in any case loses nothing.
+// unstick deletes one node that blocks a rollout. Such a node has an older revision,
+// is in the way of the rollout, and will not become ready. The StatefulSet
+// controller waits for it without end: always with OrderedReady, and in some
+// releases with Parallel. Nothing is lost, because the controller would replace the
+// node in any case.
 func (d *draft) unstick() {
 	in := d.in
 	sts := in.Live.Owned(in.Cache).StatefulSet
@@ -33,7 +33,7 @@ func (d *draft) unstick() {
 		}
 		if health.IsNewest(pod, sts) {
 			if _, broken := health.CauseOf(pod, in.Now); broken {
-				return // it is what the rollout waits for, and one more like it would be no better
+				return // the rollout waits for this node, and another one would fail like it
 			}
 			continue
 		}
