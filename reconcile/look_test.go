@@ -240,7 +240,7 @@ func TestRolloutPausedBySomeone(t *testing.T) {
 			patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"updateStrategy":`+strategy+`}}`, client.FieldOwner("user"))
 			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version = "2" })
 			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonRolloutPaused)
-			want := map[string]string{"partition": "2 of 3 nodes on the new version, held by partition", "OnDelete": "0 of 3 nodes on the new version, held by OnDelete"}[name]
+			want := map[string]string{"partition": "2 of 3 nodes on the new version, paused by partition", "OnDelete": "0 of 3 nodes on the new version, paused by OnDelete"}[name]
 			wantMessage(t, ns, "3 of 3 nodes ready; "+want)
 			if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "1.6.38" || available(c) != metav1.ConditionTrue {
 				t.Errorf("held: %+v", c.Status)

@@ -243,7 +243,7 @@ func (d *deletion) skippedHooks() []string {
 	for _, name := range skipNames(d.Cache) {
 		known := slices.ContainsFunc(d.hooks, func(h hook) bool { return h.spec.Name == name })
 		if !known && name != v1.SkipAllHooks {
-			sentences = append(sentences, fmt.Sprintf("annotation %s names %q, which is no hook", v1.SkipHooksAnnotation, name))
+			sentences = append(sentences, fmt.Sprintf("annotation %s names %q, which is not a hook of this cache", v1.SkipHooksAnnotation, name))
 		}
 	}
 	return sentences

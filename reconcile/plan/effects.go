@@ -25,7 +25,7 @@ func effects(in model.Input, s model.Step) []string {
 	case s.Action == model.ActionFinalize:
 		return finalized(in)
 	case s.Action == model.ActionReplace:
-		return []string{"no node restarts: the nodes run on and belong to the new StatefulSet"}
+		return []string{"no node restarts: the nodes keep running and belong to the new StatefulSet"}
 	case s.Action == model.ActionChange && isSet && isApply:
 		return append(rollout(in, s, live, intent), resize(in, s, live)...)
 	}
@@ -34,7 +34,7 @@ func effects(in model.Input, s model.Step) []string {
 
 func finalized(in model.Input) []string {
 	if isOrphaned(in) {
-		return []string{"the cache goes; its nodes and Services stay as they are, and nobody looks after them"}
+		return []string{"the cache goes; its nodes and Services stay as they are, and nobody manages them any more"}
 	}
 	keys := "their keys are lost"
 	if s := claimsOf(in); s != nil {
@@ -80,22 +80,22 @@ func rollout(in model.Input, s model.Step, live *appsv1.StatefulSet, intent *aca
 	nodes := replaced(live, *intent.Spec.Replicas)
 	switch {
 	case health.OnDelete(live):
-		return append(sentences, "no node restarts by itself: someone set the update strategy OnDelete; the new template counts for nodes that are deleted by hand")
+		return append(sentences, "no node restarts by itself: someone set the update strategy OnDelete; the new template applies to nodes that are deleted by hand")
 	case len(nodes) == 0:
-		return append(sentences, "no node restarts: someone set a partition that holds all of them")
+		return append(sentences, "no node restarts: someone set a partition that keeps all of them on the old revision")
 	case len(nodes) == 1:
 		sentences = append(sentences, "1 node restarts: "+nodes[0])
 	case underWay(live):
-		sentences = append(sentences, fmt.Sprintf("up to %d nodes restart, %s, those that do not run this template already: %s", len(nodes), pace(live), firstFew(nodes)))
+		sentences = append(sentences, fmt.Sprintf("up to %d nodes restart, %s: %s; those that already run this template do not", len(nodes), pace(live), firstFew(nodes)))
 	default:
 		sentences = append(sentences, fmt.Sprintf("%d nodes restart, %s, in this order: %s", len(nodes), pace(live), firstFew(nodes)))
 	}
-	if held := int(*intent.Spec.Replicas) - len(nodes); held > 0 && health.Partition(live) > 0 {
-		sentences = append(sentences, fmt.Sprintf("%s held on the old revision by a partition", nodesAre(held)))
+	if kept := int(*intent.Spec.Replicas) - len(nodes); kept > 0 && health.Partition(live) > 0 {
+		sentences = append(sentences, fmt.Sprintf("%s kept on the old revision by a partition", nodesAre(kept)))
 	}
 	sentences = append(sentences, keysOfRestarted(in, live, len(nodes)))
 	if down := live.Status.Replicas - live.Status.ReadyReplicas; down > 0 {
-		sentences = append(sentences, fmt.Sprintf("%s not ready already: the rollout goes on as replaced nodes become ready", nodesAre(int(down))))
+		sentences = append(sentences, fmt.Sprintf("%s already unready: the rollout continues as replaced nodes become ready", nodesAre(int(down))))
 	}
 	return sentences
 }
@@ -155,7 +155,7 @@ func keysOfRestarted(in model.Input, live *appsv1.StatefulSet, restarted int) st
 	nodes := int(live.Status.Replicas)
 	switch {
 	case in.Cache.Spec.Storage != nil || liveStorage(live) != nil:
-		return "what the nodes keep on their volumes stays"
+		return "the nodes keep the data on their volumes"
 	case nodes == 1:
 		return "the restart loses all keys"
 	case underWay(live):
@@ -176,7 +176,7 @@ func resize(in model.Input, s model.Step, live *appsv1.StatefulSet) []string {
 	if to > from {
 		sentence := fmt.Sprintf("%s added", nodesAre(to-from))
 		if in.Cache.Spec.Engine == v1.EngineMemcached {
-			sentence += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, those that move to them", percent(to-from, to))
+			sentence += fmt.Sprintf("; clients that hash consistently miss about %s of the keys once, because these keys move to the new nodes", percent(to-from, to))
 		}
 		return []string{sentence}
 	}

@@ -54,7 +54,7 @@ func terminating(in model.Input, c child) (model.Hold, bool) {
 	if c.live == nil || c.live.GetDeletionTimestamp() == nil && !awaitsCollection(in, c) {
 		return model.Hold{}, false
 	}
-	message := fmt.Sprintf("%s is being deleted; it is created anew when it is gone", c.ref)
+	message := fmt.Sprintf("%s is being deleted; it is created again when it is gone", c.ref)
 	if c.live.GetDeletionTimestamp() == nil {
 		message = fmt.Sprintf("%s belongs to a former cache of this name and waits for the garbage collector; to keep it, annotate it with %s: %s",
 			c.ref, v1.AdoptByAnnotation, in.Cache.Name)
@@ -102,7 +102,7 @@ func configMapMissing(in model.Input, c child) (model.Hold, bool) {
 		return model.Hold{}, false
 	}
 	return model.Hold{Gate: model.GateConfig, Target: c.ref, Class: model.Waiting, Reason: v1.ReasonConfigMapNotFound,
-		Message: fmt.Sprintf("ConfigMap %s/%s (spec.config) does not exist: nodes could not start without it; create it and the next pass goes on",
+		Message: fmt.Sprintf("ConfigMap %s/%s (spec.config) does not exist: nodes could not start without it; create it, and the next pass continues",
 			in.Cache.Namespace, in.Cache.Spec.Config.Name)}, true
 }
 

@@ -171,7 +171,7 @@ func (d *draft) replace(target model.Ref) {
 	if lost := fields.NotOurs(sts); len(lost) > 0 {
 		d.Holds = append(d.Holds, model.Hold{Gate: model.GateImmutable, Target: target, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
 			Message: fmt.Sprintf("the volumes have grown to %s; the claim template of %s stays at %s, because a replaced StatefulSet would lose what others set in it: %s. "+
-				"Remove that, and the next pass goes on", wantedSize(in), target, live.String(), strings.Join(lost, ", "))})
+				"Remove that, and the next pass continues", wantedSize(in), target, live.String(), strings.Join(lost, ", "))})
 		return
 	}
 	intent, err := resources.StatefulSet(in.Cache, in.Config.Hash)

@@ -72,14 +72,14 @@ func (h *hook) stand(in model.Input) (hookPhase, string) {
 	case job == nil:
 		return hookAbsent, h.running(in, &batchv1.Job{})
 	case !own:
-		return hookForeign, fmt.Sprintf("%s cannot run: %s exists and is not this cache's; delete it, or go on without the hook: %s",
+		return hookForeign, fmt.Sprintf("%s cannot run: %s exists and does not belong to this cache; delete it, or continue without the hook: %s",
 			h.title, h.job, h.skipCommand(in))
 	case job.DeletionTimestamp != nil:
 		return hookRunning, fmt.Sprintf("%s waits: %s is being deleted; the hook runs again when it is gone", h.title, h.job)
 	case ended == batchv1.JobFailed && in.Cache.Spec.Deletion.OnFailure == v1.OnFailureContinue:
 		return hookSkipped, fmt.Sprintf("%s failed and was skipped (onFailure: Continue): %s: %s", h.title, h.job, why)
 	case ended == batchv1.JobFailed:
-		return hookFailed, fmt.Sprintf("%s failed: %s: %s. To try again: kubectl -n %s delete job %s. To go on without it: %s, or set spec.deletion.onFailure to Continue",
+		return hookFailed, fmt.Sprintf("%s failed: %s: %s. To try again: kubectl -n %s delete job %s. To continue without it: %s, or set spec.deletion.onFailure to Continue",
 			h.title, h.job, why, h.job.Namespace, h.job.Name, h.skipCommand(in))
 	}
 	return hookRunning, h.running(in, job)

@@ -111,7 +111,7 @@ func otherSelector(_ model.Input, c child) (model.Hold, bool) {
 		return model.Hold{}, false
 	}
 	return model.Hold{Gate: model.GateImmutable, Target: c.ref, Class: model.Blocked, Reason: v1.ReasonImmutableField,
-		Message: fmt.Sprintf("%s: spec.selector is %s and would have to be %s, which cannot be changed: name the cache otherwise, or delete the StatefulSet, with all its nodes and their keys, to let the next pass create it",
+		Message: fmt.Sprintf("%s: spec.selector is %s but must be %s, and Kubernetes does not allow changing it. Use another cache name, or delete the StatefulSet (all nodes and keys are lost); the next pass recreates it",
 			c.ref, compact(live.Spec.Selector), compact(want.Spec.Selector))}, true
 }
 
@@ -144,12 +144,12 @@ func keepImmutable(c child) []model.Hold {
 	}
 	cost := ""
 	if c.ref.Kind == model.KindStatefulSet {
-		cost = ", around the nodes that there are (those with another template restart one by one)"
+		cost = " and keep its nodes (those with another template restart one by one)"
 	}
 	holds := make([]model.Hold, 0, len(kept))
 	for _, change := range kept {
 		holds = append(holds, model.Hold{Gate: model.GateImmutable, Target: c.ref, Partial: true, Class: model.Blocked, Reason: v1.ReasonImmutableField,
-			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass create it anew%s: %s",
+			Message: fmt.Sprintf("%s: %s is %s and cannot be changed to %s; the other fields are applied. To let the next pass recreate it%s: %s",
 				c.ref, change.Path, change.From, change.To, cost, deleteCommand(c.ref))})
 	}
 	return holds

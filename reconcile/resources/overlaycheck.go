@@ -40,7 +40,7 @@ func (p place) fault(message string) *OverlayError {
 // to replace nothing. The result is value ready for it.
 func (p place) check(value any) (any, error) {
 	if value == nil {
-		return nil, p.fault("null says nothing to a server-side apply: leave the field out (" +
+		return nil, p.fault("null has no meaning in a server-side apply: leave the field out (" +
 			directive + ": delete inside an object removes it)")
 	}
 	if isScalar(p.typ) {
@@ -89,8 +89,8 @@ func (p place) checkObject(object map[string]any) (any, error) {
 // child is the place of a field of this object, or of an entry of this map.
 func (p place) child(name string) (place, error) {
 	if strings.HasPrefix(name, "$") {
-		return place{}, p.at(name).fault("of the directives of strategic merge only " + directive +
-			", with replace or delete, is understood: leave it out")
+		return place{}, p.at(name).fault("is not supported (the only directive is " + directive +
+			", with replace or delete): leave it out")
 	}
 	own, _ := p.own.(map[string]any)
 	if p.typ.Kind() == reflect.Map {
@@ -99,7 +99,7 @@ func (p place) child(name string) (place, error) {
 	child := p.at(name)
 	field, found := fieldNamed(p.typ, name)
 	if !found {
-		return place{}, child.fault("there is no such field: mind spelling and capitals, or remove it")
+		return place{}, child.fault("there is no such field: check spelling and capital letters, or remove it")
 	}
 	child.typ, child.own = dereferenced(field.Type), own[name]
 	child.mergeKey = field.Tag.Get("patchMergeKey")
@@ -160,7 +160,7 @@ func (p place) checkScalar(value any) error {
 	case reflect.Int32, reflect.Int64:
 		return p.fault("must be a whole number in range, without quotes")
 	default:
-		return p.fault(fmt.Sprintf("is no %s: write it as in a Pod", p.typ.Name()))
+		return p.fault(fmt.Sprintf("is not a valid %s: write it as in a Pod", p.typ.Name()))
 	}
 }
 

@@ -32,7 +32,7 @@ var overlayRefusals = map[string]struct{ overlay, path, message string }{
 	"number for string":  {"{metadata: {labels: {a: 1}}}", "metadata.labels[a]", "put it in quotes"},
 	"string for bool":    {"{spec: {hostNetwork: 'true'}}", "spec.hostNetwork", "true or false"},
 	"object for string":  {"{spec: {nodeName: {}}}", "spec.nodeName", "must be a string"},
-	"bad quantity":       {"{spec: {containers: [{name: cache, resources: {limits: {cpu: lots}}}]}}", "spec.containers[cache].resources.limits[cpu]", "is no Quantity"},
+	"bad quantity":       {"{spec: {containers: [{name: cache, resources: {limits: {cpu: lots}}}]}}", "spec.containers[cache].resources.limits[cpu]", "is not a valid Quantity"},
 	"item of wrong type": {"{spec: {containers: [cache]}}", "spec.containers[0]", "must be an object"},
 
 	"null field":         {"{spec: {nodeSelector: null}}", "spec.nodeSelector", "null"},

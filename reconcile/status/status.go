@@ -125,7 +125,7 @@ func (n numbers) sentence() string {
 	}
 	switch {
 	case n.held != "":
-		s += fmt.Sprintf("; %d of %d nodes on the new version, held by %s", n.updated, n.size, n.held)
+		s += fmt.Sprintf("; %d of %d nodes on the new version, paused by %s", n.updated, n.size, n.held)
 	case n.replicas > n.size:
 		s += fmt.Sprintf(", %d to be removed", n.replicas-n.size)
 	case n.updated < n.replicas:
