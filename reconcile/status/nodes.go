@@ -20,9 +20,9 @@ type trouble struct {
 	cause health.Cause
 }
 
-// rollout is how a cache stands whose nodes are all that is left to wait for.
+// rollout returns the verdict on a cache that only waits for its nodes.
 func rollout(in model.Input, sts *appsv1.StatefulSet, n numbers) model.Verdict {
-	if n.held != "" {
+	if n.pausedBy != "" {
 		return model.Verdict{State: model.Settled, Reason: v1.ReasonRolloutPaused, Message: n.sentence()}
 	}
 	v := model.Verdict{State: model.Progressing, Reason: v1.ReasonProgressing, Message: n.sentence()}
@@ -44,9 +44,10 @@ func rollout(in model.Input, sts *appsv1.StatefulSet, n numbers) model.Verdict {
 	return v
 }
 
-// troublesOf are the causes that nodes of the newest revision are not ready,
-// then those of older ones, each once, by the first node that has it. A cause
-// of an older revision is not final: the node is replaced.
+// troublesOf returns why nodes are not ready, first the nodes of the newest
+// revision, then older ones. It lists each cause once, in the order of the first
+// node that has it. A cause at an older revision is not final, because the rollout
+// replaces the node.
 func troublesOf(in model.Input, sts *appsv1.StatefulSet) []trouble {
 	if in.Nodes == nil {
 		return nil
@@ -65,14 +66,14 @@ func troublesOf(in model.Input, sts *appsv1.StatefulSet) []trouble {
 	}
 	for _, name := range missing(in.Nodes, sts) {
 		cause := health.Cause{Reason: v1.ReasonPodNotCreated, Message: health.Plain(in.Nodes.Refusals[name].Sentence)}
-		// The sentence names the pod, which the message does already.
+		// The message already names the pod.
 		cause.Message = strings.ReplaceAll(cause.Message, fmt.Sprintf("pods %q ", name), "")
 		newest = gather(newest, name, cause)
 	}
 	return append(newest, older...)
 }
 
-// missing are the nodes that were refused, by ordinal.
+// missing returns the nodes whose pod was refused, by ordinal.
 func missing(n *health.Nodes, sts *appsv1.StatefulSet) []string {
 	var names []string
 	for i := range *sts.Spec.Replicas {
@@ -83,6 +84,7 @@ func missing(n *health.Nodes, sts *appsv1.StatefulSet) []string {
 	return names
 }
 
+// gather adds a node to the trouble with this cause, or adds the trouble.
 func gather(list []trouble, node string, cause health.Cause) []trouble {
 	if i := slices.IndexFunc(list, func(t trouble) bool { return t.cause == cause }); i >= 0 {
 		list[i].nodes = append(list[i].nodes, node)
@@ -91,7 +93,7 @@ func gather(list []trouble, node string, cause health.Cause) []trouble {
 	return append(list, trouble{nodes: []string{node}, cause: cause})
 }
 
-// names are the first few of a list.
+// names returns the first few names of a list.
 func names(list []string) string {
 	const most = 3
 	if len(list) > most {
@@ -100,7 +102,7 @@ func names(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// leaving is the number of nodes that are ready, and are being deleted.
+// leaving returns how many nodes are ready and are being deleted.
 func leaving(nodes *health.Nodes) int32 {
 	if nodes == nil {
 		return 0
@@ -114,8 +116,8 @@ func leaving(nodes *health.Nodes) int32 {
 	return count
 }
 
-// Standing is how a cache stands in numbers, and node by node if those were
-// observed.
+// Standing returns the state of a cache in numbers, and the state of each node if
+// nodes were observed.
 func Standing(in model.Input) model.Standing {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	n := count(in, sts)
@@ -137,7 +139,8 @@ func Standing(in model.Input) model.Standing {
 	return s
 }
 
-// running are the versions of the nodes that are ready, the first node's first.
+// running returns the versions of the nodes that are ready, in the order of the
+// nodes.
 func running(nodes []model.Node) string {
 	var versions []string
 	for _, n := range nodes {
@@ -165,7 +168,7 @@ func node(in model.Input, sts *appsv1.StatefulSet, name string, pod *corev1.Pod)
 	return n
 }
 
-// volume is the size of a claim's volume, as far as the storage system tells.
+// volume returns the size of a claim's volume, as the storage system reports it.
 func volume(in model.Input, name string) string {
 	if in.Volumes == nil || in.Cache.Spec.Storage == nil {
 		return ""

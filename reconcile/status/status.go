@@ -1,10 +1,10 @@
-// Package status says how a cache stands: what was observed, what was planned
-// and what the API server answered go in, the status to write and a verdict
-// come out. It is pure: no context, client, logger or clock.
+// Package status says what state a cache is in. Its input is what was observed,
+// what was planned, and what the API server answered. Its output is the status to
+// write and a verdict. It is pure: it has no context, client, logger or clock.
 //
-// Nothing is decided from the previous status. Three things are carried over
-// from it because they are nowhere else: the version that ran before a rollout
-// ended, and when a condition last changed.
+// It decides nothing by the previous status. It only keeps what is stored nowhere
+// else: the version that ran before a rollout ended, and when each condition last
+// changed.
 package status
 
 import (
@@ -26,13 +26,13 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// maxMessage bounds a condition's message in bytes; the API server refuses more
-// than 32768, and a webhook may answer with anything.
+// maxMessage limits a condition's message in bytes. The API server refuses more
+// than 32768, and the answer of a webhook may have any length.
 const maxMessage = 1024
 
-// For returns the status to write and the cache's state. The status is nil
-// when there is nothing to write it to: the cache is being deleted, and neither
-// we nor others keep it.
+// For returns the status to write and the cache's state. The status is nil if the
+// cache is about to disappear: it is being deleted, and neither we nor others keep
+// it.
 func For(in model.Input, p model.Plan, outcomes []model.Outcome) (*cachev1ac.ClusteredCacheApplyConfiguration, model.Verdict) {
 	sts := statefulSetAfter(in, outcomes)
 	n := count(in, sts)
@@ -51,13 +51,14 @@ func For(in model.Input, p model.Plan, outcomes []model.Outcome) (*cachev1ac.Clu
 		s.WithCurrentVersion(version)
 	}
 	if sts != nil {
-		s.WithNodes(resources.Nodes(in.Cache, min(*sts.Spec.Replicas, v1.MaxSize))...) // by hand it may be any number
+		s.WithNodes(resources.Nodes(in.Cache, min(*sts.Spec.Replicas, v1.MaxSize))...) // someone may have set any number by hand
 	}
 	return cachev1ac.ClusteredCache(in.Cache.Name, in.Cache.Namespace).WithStatus(s), verdict
 }
 
-// statefulSetAfter is the cache's own StatefulSet as the API server last returned
-// it: in the observation, or in answer to a step; nil: none.
+// statefulSetAfter returns the cache's own StatefulSet as the API server last
+// returned it, in the observation or in answer to a step. It returns nil without a
+// StatefulSet.
 func statefulSetAfter(in model.Input, outcomes []model.Outcome) *appsv1.StatefulSet {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	for _, o := range outcomes {
@@ -71,8 +72,9 @@ func statefulSetAfter(in model.Input, outcomes []model.Outcome) *appsv1.Stateful
 	return sts
 }
 
-// around is a StatefulSet that was made anew around the nodes of an old one. The
-// nodes are there, though the controller has not counted them yet.
+// around returns a StatefulSet that replaced an old one and kept its nodes, with the
+// status of the old one. The nodes exist, but the controller has not counted them
+// yet.
 func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
 	s := fresh.DeepCopy()
 	s.Status = *old.Status.DeepCopy()
@@ -80,28 +82,33 @@ func around(fresh, old *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return s
 }
 
-// numbers are those of the StatefulSet; absent ones are zero.
+// numbers are the numbers of nodes in the StatefulSet. Without a StatefulSet they
+// are zero.
 type numbers struct {
 	size, replicas, ready, updated int32
-	// fresh are ready, and not yet for minReadySeconds.
+	// fresh is how many nodes are ready, but not yet for minReadySeconds.
 	fresh int32
-	// exists: there is a StatefulSet. observed: its numbers are those of its
-	// newest generation, and that asks for the nodes that the spec asks for.
-	exists, observed bool
-	// well: every node is ready, and of the newest revision unless held back.
+	// exists reports whether the StatefulSet exists.
+	exists bool
+	// observed reports whether the numbers are about the newest generation of the
+	// StatefulSet, and whether it asks for as many nodes as the spec.
+	observed bool
+	// well reports whether every node is ready and has the newest revision, except
+	// nodes that pausedBy keeps on an older one.
 	well bool
-	// held is what keeps nodes on an older revision, when that is all that is
-	// left of a rollout.
-	held string
+	// pausedBy is what keeps nodes on an older revision: "partition" or "OnDelete".
+	// It is set only if the rollout waits for nothing else.
+	pausedBy string
 }
 
+// count returns the numbers of the StatefulSet.
 func count(in model.Input, sts *appsv1.StatefulSet) numbers {
 	n := numbers{size: in.Cache.Spec.Size}
 	if sts == nil {
 		return n
 	}
 	n.exists = true
-	n.observed = health.Observed(sts) && *sts.Spec.Replicas == n.size // else our own scale step was withheld or refused
+	n.observed = health.Observed(sts) && *sts.Spec.Replicas == n.size // they differ if our own scale step was withheld or refused
 	n.replicas, n.updated = sts.Status.Replicas, sts.Status.UpdatedReplicas
 	n.ready = max(0, sts.Status.ReadyReplicas-leaving(in.Nodes))
 	if sts.Spec.MinReadySeconds > 0 {
@@ -109,14 +116,14 @@ func count(in model.Input, sts *appsv1.StatefulSet) numbers {
 	}
 	n.well = n.observed && health.AllWell(sts) && n.ready == n.size
 	if n.well {
-		n.held = health.HeldBackBy(sts)
+		n.pausedBy = health.HeldBackBy(sts)
 	}
 	return n
 }
 
-// rolledOut: every node that the spec asks for runs the newest revision and is
-// ready, and there is no other.
-func (n numbers) rolledOut() bool { return n.well && n.held == "" }
+// rolledOut reports whether the nodes are exactly those that the spec asks for, and
+// all of them are ready and have the newest revision.
+func (n numbers) rolledOut() bool { return n.well && n.pausedBy == "" }
 
 func (n numbers) sentence() string {
 	s := fmt.Sprintf("%d of %d nodes ready", n.ready, n.size)
@@ -124,8 +131,8 @@ func (n numbers) sentence() string {
 		s += fmt.Sprintf(" (%d of them for less than spec.rollout.minReadySeconds)", n.fresh)
 	}
 	switch {
-	case n.held != "":
-		s += fmt.Sprintf("; %d of %d nodes on the new version, paused by %s", n.updated, n.size, n.held)
+	case n.pausedBy != "":
+		s += fmt.Sprintf("; %d of %d nodes on the new version, paused by %s", n.updated, n.size, n.pausedBy)
 	case n.replicas > n.size:
 		s += fmt.Sprintf(", %d to be removed", n.replicas-n.size)
 	case n.updated < n.replicas:
@@ -134,8 +141,8 @@ func (n numbers) sentence() string {
 	return s
 }
 
-// judge picks the most important thing to say of the cache: a failure, what
-// blocks, what is waited for, what is under way.
+// judge returns the most important fact about the cache. In this order: a failure,
+// what blocks, what the pass waits for, what is under way.
 func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.StatefulSet) model.Verdict {
 	n := count(in, sts)
 	if failed := failures(outcomes); len(failed) > 0 {
@@ -153,7 +160,7 @@ func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.S
 		if held := holdsOf(p, class); len(held) > 0 {
 			message := holdMessage(held)
 			if n.exists && !n.rolledOut() && in.Cache.DeletionTimestamp == nil {
-				message += "; " + rollout(in, sts, n).Message // what is not held goes on
+				message += "; " + rollout(in, sts, n).Message // a Hold does not stop the nodes
 			}
 			return model.Verdict{State: stateOf(held[0]), Reason: held[0].Reason, Message: message}
 		}
@@ -175,8 +182,8 @@ func judge(in model.Input, p model.Plan, outcomes []model.Outcome, sts *appsv1.S
 	return model.Verdict{State: model.Settled, Reason: v1.ReasonReady, Message: n.sentence()}
 }
 
-// finalized is the verdict on a cache that is being deleted and not kept by us.
-// It says what the deletion went on without.
+// finalized returns the verdict on a cache that is being deleted and that we do not
+// keep. It names the hooks that were skipped.
 func finalized(in model.Input, p model.Plan) model.Verdict {
 	v := model.Verdict{State: model.Settled, Reason: v1.ReasonFinalized, Message: "being deleted"}
 	if len(p.Steps) > 0 {
@@ -189,17 +196,17 @@ func finalized(in model.Input, p model.Plan) model.Verdict {
 	return v
 }
 
-// outlives: others keep the cache when we have let go of it, and a pass has
-// written to its status before: what it says now is no longer so. (The garbage
-// collector is not one of the others: it is done in a moment.)
+// outlives reports whether the cache remains because of other finalizers and has a
+// status from an earlier pass, which must then be corrected. The finalizers of the
+// garbage collector do not count, because it is done in a moment.
 func outlives(cache *v1.ClusteredCache) bool {
 	return cache.Status.ObservedGeneration > 0 && slices.ContainsFunc(cache.Finalizers, func(f string) bool {
 		return f != v1.Finalizer && f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents
 	})
 }
 
-// pending says what a pass decided on and has not done: the first step, and how
-// many come after it.
+// pending names the first step that a pass has not done yet, and says how many
+// follow it.
 func pending(left []model.Step) string {
 	first := fmt.Sprintf("%s %s %s", left[0].Action, left[0].Target.Kind, left[0].Target.Name)
 	if left[0].Reason != "" {
@@ -216,7 +223,7 @@ func stateOf(h model.Hold) model.State {
 	case h.Class == model.Blocked:
 		return model.Stalled
 	case h.Reason == v1.ReasonSuspended:
-		return model.Settled // asked for, and nothing is under way
+		return model.Settled // the user asked for it, and nothing is under way
 	}
 	return model.Progressing
 }
@@ -257,8 +264,8 @@ func holdMessage(held []model.Hold) string {
 	return strings.Join(sentences, "; ")
 }
 
-// currentVersion is what runs: it moves to the template's version when every
-// node does, and stays what it was until then.
+// currentVersion returns the version that runs. It becomes the template's version
+// when every node has that, and stays the same until then.
 func currentVersion(in model.Input, sts *appsv1.StatefulSet, n numbers) string {
 	if n.rolledOut() {
 		if version := versionOf(sts.Spec.Template.Spec); version != "" {
@@ -277,7 +284,7 @@ func versionOf(pod corev1.PodSpec) string {
 	return ""
 }
 
-// conditions are always the same three, each once.
+// conditions returns always the same three conditions.
 func conditions(in model.Input, n numbers, verdict model.Verdict) []*acmetav1.ConditionApplyConfiguration {
 	return []*acmetav1.ConditionApplyConfiguration{
 		condition(in, v1.ConditionAvailable, available(n), verdict),
@@ -286,8 +293,9 @@ func conditions(in model.Input, n numbers, verdict model.Verdict) []*acmetav1.Co
 	}
 }
 
-// available counts on nothing but numbers of the newest generation: after our
-// own apply the old ones may well say that all is ready.
+// available returns the status of the condition Available. It trusts only numbers
+// of the newest generation: after our own apply the old numbers may say that all
+// nodes are ready.
 func available(n numbers) metav1.ConditionStatus {
 	switch {
 	case !n.exists || n.ready != n.size:
@@ -329,8 +337,8 @@ func condition(in model.Input, kind string, status metav1.ConditionStatus, verdi
 		WithLastTransitionTime(changed)
 }
 
-// trim makes a message one that fits. What the API server says of a refusal is
-// the same while it refuses for the same reason.
+// trim returns the message of a verdict, cut to a length that fits. From the
+// answers of the API server it removes what changes while the reason stays the same.
 func trim(v model.Verdict) string {
 	if v.State == model.NotDone {
 		return health.Cut(health.Steady(v.Message), maxMessage)
