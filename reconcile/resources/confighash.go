@@ -10,14 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// configHashBytes is the length of a config hash: enough that two contents
-// never meet by accident, short enough to read out.
+// configHashBytes is the length of a config hash. It is long enough that two
+// contents never have the same hash by accident, and short enough to read aloud.
 const configHashBytes = 8
 
-// ConfigHash is a hash, in hexadecimal digits, of the files that a node sees
-// in the mounted ConfigMap: their names and bytes, whatever their order, and
-// whether they are kept in data or in binaryData. Nothing else of the object
-// counts. Empty without a ConfigMap.
+// ConfigHash returns a hash, in hexadecimal digits, of the files that a node sees
+// in the mounted ConfigMap. Only the names and bytes of the files count. Their order
+// does not, nor whether they are in data or in binaryData. Without a ConfigMap the
+// hash is empty.
 //
 // A release that computed another value for the same content would restart
 // every node of every cache that has a config.
@@ -31,8 +31,8 @@ func ConfigHash(cm *corev1.ConfigMap) string {
 	}
 	maps.Copy(files, cm.BinaryData)
 
-	// Every part is preceded by its length, so that no two sets of files run
-	// together into the same bytes.
+	// The length of every part comes before it, so that two different sets of files
+	// never give the same bytes.
 	var framed []byte
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		framed = binary.BigEndian.AppendUint64(framed, uint64(len(name)))

@@ -8,10 +8,11 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// DisruptionBudget lets a drain of cluster machines take one node of the cache
-// at a time. A node that is not ready may always go: it serves nothing, and
-// would otherwise block the drain for as long as it stays broken. A cache of
-// one node has no budget: it could only forbid the drain, or say nothing.
+// DisruptionBudget returns the budget by which a drain of cluster machines removes
+// only one node of the cache at a time. A node that is not ready may always go,
+// because it serves nothing and would block the drain as long as it is broken. It
+// returns nil for a cache of one node, whose budget could only forbid the drain or
+// have no effect.
 func DisruptionBudget(cache *v1.ClusteredCache) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	if cache.Spec.Size <= 1 {
 		return nil

@@ -7,18 +7,19 @@ import (
 // profile is what distinguishes one engine from another. A new engine is a
 // new row in profiles.
 type profile struct {
-	// image is the repository, without tag, where spec.image names none.
+	// image is the repository, without tag, for a spec without image.
 	image string
-	// port is where nodes listen where spec.port names none.
+	// port is where nodes listen for a spec without port.
 	port int32
-	// user is the id that nodes run as, user and group.
+	// user is the id of the user and the group that nodes run as.
 	user int64
-	// readOnlyRoot: the engine writes nothing to its container's file system.
+	// readOnlyRoot is set if the engine writes nothing to its container's file
+	// system.
 	readOnlyRoot bool
-	// headless: clients choose the node of a key themselves and need every
-	// node's address, not one address for all.
+	// headless is set if clients choose the node of a key themselves. They then need
+	// the address of every node, not one address for all.
 	headless bool
-	// args are the container's arguments on the given port.
+	// args returns the container's arguments for this port.
 	args func(spec *v1.ClusteredCacheSpec, port int32) []string
 }
 
@@ -26,7 +27,7 @@ var profiles = map[v1.Engine]profile{
 	v1.EngineMemcached: {
 		image:        "docker.io/library/memcached",
 		port:         11211,
-		user:         11211, // of the image: user memcache
+		user:         11211, // the image has it as user memcache
 		readOnlyRoot: true,
 		headless:     true,
 		args:         memcachedArgs,
@@ -38,9 +39,9 @@ var profiles = map[v1.Engine]profile{
 	},
 }
 
-// profileOf is the profile of the cache's engine. A cache that did not pass
-// through a server has no default filled in and is Memcached. An engine that
-// this release does not know is taken as Custom, which assumes the least.
+// profileOf returns the profile of the cache's engine. An empty engine is Memcached:
+// a cache that did not pass through a server has no defaults. An engine that this
+// release does not know is treated as Custom, which assumes the least.
 func profileOf(cache *v1.ClusteredCache) profile {
 	engine := cache.Spec.Engine
 	if engine == "" {

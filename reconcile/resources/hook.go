@@ -17,23 +17,24 @@ import (
 )
 
 const (
-	// hookUser is who a hook's container runs as, whatever user its image
-	// names: one named by a word cannot be told from root.
+	// hookUser is the user that a hook's container runs as, whatever user its image
+	// has. The kubelet cannot decide whether a user that an image names by a word is
+	// root.
 	hookUser int64 = 65532
 
-	// completionIndex is the variable by which an Indexed Job's pod knows its
-	// number. The Job controller would add it after ours, too late for ours to
-	// refer to it.
+	// completionIndex is the variable with the number of a pod of an Indexed Job.
+	// The Job controller would add it after our variables, and ours could not refer
+	// to it.
 	completionIndex = "JOB_COMPLETION_INDEX"
 
-	// A Job's name is the value of a label of its pods, and with a node's
-	// ordinal behind it the host name of a pod: 63 characters both. This leaves
-	// room for the ordinals of MaxSize nodes.
+	// maxJobName is the length of the longest name of a Job. The name is the value of
+	// a label, and with a node's ordinal after it the host name of a pod. Both have
+	// at most 63 characters. This leaves room for the ordinals of MaxSize nodes.
 	maxJobName = 59
 )
 
-// HookJobName is the name of the Job of a cache's hook. It depends on the
-// cache's uid: a cache of the same name that comes later has Jobs of its own.
+// HookJobName returns the name of the Job of a cache's hook. The name depends on the
+// cache's uid, so a later cache of the same name has its own Jobs.
 func HookJobName(cache *v1.ClusteredCache, hook string) string {
 	sum := sha256.Sum256([]byte(string(cache.UID) + "/" + hook))
 	suffix := "-" + hook + "-" + hex.EncodeToString(sum[:5])
@@ -42,9 +43,9 @@ func HookJobName(cache *v1.ClusteredCache, hook string) string {
 	return strings.TrimRight(name, "-") + suffix
 }
 
-// HookJob runs a hook of a cache that is being deleted and has so many nodes,
-// none if they are gone already. Nothing removes a Job that has ended before
-// the cache goes: its result is read in a later pass.
+// HookJob returns the Job that runs a hook of a cache that is being deleted. nodes
+// is the number of its nodes, 0 if they are already gone. The Job has no
+// ttlSecondsAfterFinished, because a later pass reads its result.
 func HookJob(cache *v1.ClusteredCache, hook *v1.Hook, nodes int32) (*batchv1ac.JobApplyConfiguration, error) {
 	env, err := hookEnv(cache, hook, nodes)
 	if err != nil {
@@ -73,7 +74,8 @@ func HookJob(cache *v1.ClusteredCache, hook *v1.Hook, nodes int32) (*batchv1ac.J
 		WithSpec(spec), nil
 }
 
-// hookPod has labels that no selector of the cache finds: a hook is no node.
+// hookPod returns the pod of a hook. A hook is not a node, so the selectors of the
+// cache do not match the labels of its pod.
 func hookPod(cache *v1.ClusteredCache, hook *v1.Hook, container *corev1ac.ContainerApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
 	spec := corev1ac.PodSpec().
 		WithRestartPolicy(corev1.RestartPolicyNever).
@@ -108,7 +110,7 @@ func hookContainer(hook *v1.Hook) *corev1ac.ContainerApplyConfiguration {
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))).
-		// The last lines of a hook that failed are in the pod's status too.
+		// The pod's status then has the last lines of a hook that failed.
 		WithTerminationMessagePolicy(corev1.TerminationMessageFallbackToLogsOnError)
 	if resources := containerResources(&hook.Resources); resources != nil {
 		c.WithResources(resources)
@@ -116,8 +118,9 @@ func hookContainer(hook *v1.Hook) *corev1ac.ContainerApplyConfiguration {
 	return c
 }
 
-// hookEnv is what every hook sees, then what the hook asks for. Of one name
-// the last is taken: the server keeps its list by name.
+// hookEnv returns the variables that every hook gets, then those of its spec. Of
+// several variables with one name only the last remains, because the name is the
+// key of the server's list.
 func hookEnv(cache *v1.ClusteredCache, hook *v1.Hook, nodes int32) ([]*corev1ac.EnvVarApplyConfiguration, error) {
 	var env []*corev1ac.EnvVarApplyConfiguration
 	set := func(name, value string) {
@@ -129,7 +132,7 @@ func hookEnv(cache *v1.ClusteredCache, hook *v1.Hook, nodes int32) ([]*corev1ac.
 	set("CACHE_VERSION", cache.Spec.Version)
 	set("CACHE_SERVICE", NodesServiceName(cache.Name))
 	if nodes == 0 {
-		nodes = cache.Spec.Size // the addresses of those that were; whoever keeps a register needs them
+		nodes = cache.Spec.Size // a hook that deregisters nodes needs the addresses of former nodes
 	}
 	set("CACHE_NODES", strings.Join(Nodes(cache, min(nodes, v1.MaxSize)), ","))
 	if hook.PerNode {
@@ -149,8 +152,8 @@ func hookEnv(cache *v1.ClusteredCache, hook *v1.Hook, nodes int32) ([]*corev1ac.
 	return env, nil
 }
 
-// applied turns a value of the cache's spec into the form in which it is
-// applied. The two are the same JSON.
+// applied turns a value of the cache's spec into its apply configuration. Both have
+// the same JSON.
 func applied[A any](value any) (A, error) {
 	var a A
 	raw, err := json.Marshal(value)

@@ -6,8 +6,8 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// Image is what the nodes run: the repository joined with the version, which
-// is a tag, a tag with a digest, or a digest alone.
+// Image returns the image of the nodes: the repository joined with the version. A
+// version is a tag, a tag with a digest, or only a digest.
 func Image(cache *v1.ClusteredCache) string {
 	repository := cache.Spec.Image
 	if repository == "" {
@@ -20,8 +20,8 @@ func Image(cache *v1.ClusteredCache) string {
 	return repository + separator + cache.Spec.Version
 }
 
-// VersionOf is the version part of an image, in the spelling of spec.version;
-// empty for an image that names neither tag nor digest.
+// VersionOf returns the version of an image as spec.version would have it. It is
+// empty for an image without tag and digest.
 func VersionOf(image string) string {
 	// A ':' before the last '/' belongs to the port of a registry.
 	name := image[strings.LastIndex(image, "/")+1:]
@@ -32,7 +32,7 @@ func VersionOf(image string) string {
 	return name[end+1:]
 }
 
-// RepositoryOf is what an image is without its version.
+// RepositoryOf returns an image without its version.
 func RepositoryOf(image string) string {
 	return strings.TrimRight(strings.TrimSuffix(image, VersionOf(image)), ":@")
 }

@@ -8,9 +8,9 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// memcachedArgs are the derived arguments, then those of the user. A derived
-// flag that the user gives is left out: memcached takes the last one, but two
-// would make the pod lie to whoever reads it.
+// memcachedArgs returns the derived arguments, then those of the user. It leaves out
+// a derived flag that the user gives. memcached would use the last one, but a pod
+// with both would mislead its reader.
 func memcachedArgs(spec *v1.ClusteredCacheSpec, port int32) []string {
 	given := memcachedFlags(spec.Args)
 	var args []string
@@ -23,9 +23,9 @@ func memcachedArgs(spec *v1.ClusteredCacheSpec, port int32) []string {
 	return slices.Concat(args, spec.Args)
 }
 
-// itemMemoryMiB is the memory for items, in MiB: 80 % of the memory limit. The
-// rest is for connections, threads and the hash table, which memcached does
-// not count. Without a limit it is 0: memcached's own default (64) holds.
+// itemMemoryMiB returns the memory for items in MiB: 80 % of the memory limit. The
+// rest is for connections, threads and the hash table, which memcached does not
+// count. It returns 0 without a limit, and memcached then uses its own default (64).
 func itemMemoryMiB(spec *v1.ClusteredCacheSpec) int64 {
 	limit := spec.Resources.Limits.Memory().Value()
 	if limit <= 0 {
@@ -35,12 +35,12 @@ func itemMemoryMiB(spec *v1.ClusteredCacheSpec) int64 {
 	return max(1, limit/5*4/mebibyte)
 }
 
-// memcachedWithValue are memcached's short options that take a value. What
-// follows such a letter, in the same argument or as the next, is no option.
+// memcachedWithValue has memcached's short options that take a value. The value is
+// the rest of the argument, or the next argument.
 const memcachedWithValue = "abBcDefIlmnNopPRstuUY"
 
-// memcachedLong are the long names of the derived flags, each with the
-// shortest abbreviation that getopt accepts for it.
+// memcachedLong has the long names of the derived flags, each with the shortest
+// abbreviation that getopt accepts for it.
 var memcachedLong = []struct {
 	letter         byte
 	name, shortest string
@@ -49,8 +49,8 @@ var memcachedLong = []struct {
 	{'p', "port", "po"},
 }
 
-// memcachedFlags reads args as memcached does and says which derived flags
-// they give, by their short letter.
+// memcachedFlags reads args as memcached does. It returns the short letters of the
+// options that they give, also for the long names of the derived flags.
 func memcachedFlags(args []string) map[byte]bool {
 	given := map[byte]bool{}
 	for i := 0; i < len(args); i++ {

@@ -6,26 +6,26 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// childLabels are the labels of every child of the cache. The version is not
-// one of them: a new version would then be a change of every child, and not
-// every version can be a label.
+// childLabels returns the labels of every child of the cache. They do not include
+// the version. A new version would then change every child, and some versions cannot
+// be a label.
 func childLabels(cache *v1.ClusteredCache) map[string]string {
 	labels := SelectorLabels(cache.Name)
 	labels[v1.ManagedByLabel] = v1.ManagedByValue
 	return labels
 }
 
-// serviceLabels are the labels of a Service of the cache; component tells the
-// two Services apart.
+// serviceLabels returns the child labels and the component, which distinguishes the
+// two Services and the Jobs of hooks.
 func serviceLabels(cache *v1.ClusteredCache, component string) map[string]string {
 	labels := childLabels(cache)
 	labels[v1.ComponentLabel] = component
 	return labels
 }
 
-// ownedBy are the owner references of every child: the cache controls it, and
-// the garbage collector takes it away with the cache. A cache that is not
-// stored yet has no uid to refer to; what is rendered for it has no owner.
+// ownedBy returns the owner references of every child. The cache controls the child,
+// and the garbage collector removes the child with the cache. A child of a cache
+// that is not stored yet has no owner, because the cache has no uid.
 func ownedBy(cache *v1.ClusteredCache) []*metav1ac.OwnerReferenceApplyConfiguration {
 	if cache.UID == "" {
 		return nil
@@ -41,7 +41,7 @@ func ownedBy(cache *v1.ClusteredCache) []*metav1ac.OwnerReferenceApplyConfigurat
 	}
 }
 
-// selectPods is SelectorLabels as a label selector.
+// selectPods returns SelectorLabels as a label selector.
 func selectPods(cache *v1.ClusteredCache) *metav1ac.LabelSelectorApplyConfiguration {
 	return metav1ac.LabelSelector().WithMatchLabels(SelectorLabels(cache.Name))
 }

@@ -8,19 +8,19 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// NodesServiceName is the name of the governing Service of a cache.
+// NodesServiceName returns the name of the governing Service of a cache.
 func NodesServiceName(cacheName string) string {
 	return v1.NodesServicePrefix + cacheName
 }
 
-// ClaimName is the name of the claim of a node, as the StatefulSet controller
-// makes it.
+// ClaimName returns the name that the StatefulSet controller gives to the claim of a
+// node.
 func ClaimName(cacheName string, ordinal int) string {
 	return fmt.Sprintf("%s-%s-%d", v1.ClaimName, cacheName, ordinal)
 }
 
-// SelectorLabels are the labels by which the pods of a cache are found. They
-// depend on nothing but its name: a StatefulSet's selector cannot be changed.
+// SelectorLabels returns the labels that select the pods of a cache. They depend only
+// on its name, because a StatefulSet's selector cannot be changed.
 func SelectorLabels(cacheName string) map[string]string {
 	return map[string]string{
 		v1.NameLabel:     v1.NameValue,
@@ -28,7 +28,7 @@ func SelectorLabels(cacheName string) map[string]string {
 	}
 }
 
-// Port is where the nodes of the cache listen.
+// Port returns the port where the nodes of the cache listen.
 func Port(cache *v1.ClusteredCache) int32 {
 	if cache.Spec.Port != 0 {
 		return cache.Spec.Port
@@ -36,9 +36,9 @@ func Port(cache *v1.ClusteredCache) int32 {
 	return profileOf(cache).port
 }
 
-// Nodes are the stable addresses, host:port, of the first replicas nodes in
-// order. The hosts carry no cluster domain, which only the cluster knows; the
-// resolver of every pod completes them.
+// Nodes returns the stable addresses, as host:port, of this many nodes in order. The
+// hosts are without cluster domain, which only the cluster knows. The resolver of
+// every pod completes them.
 func Nodes(cache *v1.ClusteredCache, replicas int32) []string {
 	nodes := make([]string, 0, max(replicas, 0))
 	for ordinal := range replicas {
@@ -57,8 +57,8 @@ func NodeName(statefulSet string, ordinal int32) string {
 	return fmt.Sprintf("%s-%d", statefulSet, ordinal)
 }
 
-// Ordinal returns the number at the end of a node's or claim's name; -1: there is
-// none.
+// Ordinal returns the number at the end of the name of a node or claim. It returns -1
+// for a name without number.
 func Ordinal(name string) int {
 	n, err := strconv.Atoi(name[strings.LastIndexByte(name, '-')+1:])
 	if err != nil {

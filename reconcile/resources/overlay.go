@@ -17,8 +17,8 @@ import (
 
 // OverlayError says why spec.podTemplate cannot be merged, and what to do.
 type OverlayError struct {
-	// Path of the fault below spec.podTemplate, such as
-	// "spec.containers[cache].foo"; empty for the whole.
+	// Path is where the fault is below spec.podTemplate, such as
+	// "spec.containers[cache].foo". It is empty for a fault of the whole.
 	Path string
 	// Message says what is wrong there and what to do about it.
 	Message string
@@ -34,9 +34,10 @@ func (e *OverlayError) Error() string {
 
 var podTemplateType = reflect.TypeFor[corev1.PodTemplateSpec]()
 
-// mergeOverlay merges overlay, a partial PodTemplateSpec in JSON, over own by
-// strategic merge. In the result the cache's own container is the first, as
-// `kubectl logs` and `kubectl exec` expect. The error is an *OverlayError.
+// mergeOverlay merges overlay, a partial PodTemplateSpec in JSON, into own by
+// strategic merge. In the result the cache's own container comes first, because
+// `kubectl logs` and `kubectl exec` use the first one by default. The error is an
+// *OverlayError.
 func mergeOverlay(own *corev1ac.PodTemplateSpecApplyConfiguration, overlay []byte) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	base, err := asMap(own)
 	if err != nil {
@@ -60,8 +61,8 @@ func mergeOverlay(own *corev1ac.PodTemplateSpecApplyConfiguration, overlay []byt
 	return template, nil
 }
 
-// asMap is own as decoded JSON, its whole numbers as int64: strategic merge
-// compares keys as they are.
+// asMap returns own as decoded JSON, with whole numbers as int64 as in the overlay.
+// Strategic merge compares keys without converting them.
 func asMap(own *corev1ac.PodTemplateSpecApplyConfiguration) (map[string]any, error) {
 	encoded, err := json.Marshal(own)
 	if err != nil {
@@ -72,8 +73,8 @@ func asMap(own *corev1ac.PodTemplateSpecApplyConfiguration) (map[string]any, err
 	return base, err
 }
 
-// readOverlay decodes and checks the overlay. It takes from base what the
-// overlay replaces or deletes as a whole.
+// readOverlay decodes and checks the overlay. It removes from base what the overlay
+// replaces or deletes as a whole.
 func readOverlay(overlay []byte, base map[string]any) (map[string]any, error) {
 	var value any
 	if err := utiljson.Unmarshal(overlay, &value); err != nil {
@@ -94,8 +95,8 @@ func readOverlay(overlay []byte, base map[string]any) (map[string]any, error) {
 	return checked.(map[string]any), nil
 }
 
-// decodeStrictly is the second line behind place.check: whatever that let
-// through must still be a field of the apply configuration.
+// decodeStrictly decodes the merged template and refuses unknown fields. It is a
+// second check for what place.check accepts by mistake.
 func decodeStrictly(merged map[string]any) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	encoded, err := json.Marshal(merged)
 	if err != nil {
@@ -110,8 +111,8 @@ func decodeStrictly(merged map[string]any) (*corev1ac.PodTemplateSpecApplyConfig
 	return template, nil
 }
 
-// keepsWhatIsOurs refuses a merged template that no longer is the cache's, and
-// puts the cache's own container first.
+// keepsWhatIsOurs refuses a merged template in which the overlay changed what only
+// the cache may set. It also puts the cache's own container first.
 func keepsWhatIsOurs(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) error {
 	for _, rule := range []func(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError{
 		keepsSelectorLabels,
@@ -152,14 +153,14 @@ func keepsConfigHash(own, merged *corev1ac.PodTemplateSpecApplyConfiguration) *O
 
 func keepsContainerFirst(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
 	containers := merged.Spec.Containers
-	at := slices.IndexFunc(containers, func(c corev1ac.ContainerApplyConfiguration) bool {
+	i := slices.IndexFunc(containers, func(c corev1ac.ContainerApplyConfiguration) bool {
 		return c.Name != nil && *c.Name == v1.ContainerName
 	})
-	if at < 0 {
+	if i < 0 {
 		return &OverlayError{Path: "spec.containers", Message: replacesOurs}
 	}
-	container := containers[at]
-	merged.Spec.Containers = slices.Insert(slices.Delete(containers, at, at+1), 0, container)
+	container := containers[i]
+	merged.Spec.Containers = slices.Insert(slices.Delete(containers, i, i+1), 0, container)
 	return nil
 }
 
@@ -184,13 +185,13 @@ func keepsRestartPolicy(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *
 	}
 }
 
-// clientOfAPIServer signs certificates that are a pod's ServiceAccount to the API
-// server.
+// clientOfAPIServer is the name of the signer whose certificates authenticate a pod
+// as its ServiceAccount to the API server.
 const clientOfAPIServer = "kubernetes.io/kube-apiserver-client-pod"
 
-// keepsTokenOut keeps the pods without credentials for the API server, by
-// whichever way they would come in. Secrets are left to who may read them:
-// Kubernetes lets whoever makes pods mount any of the namespace.
+// keepsTokenOut refuses every way to give the pods credentials for the API server.
+// It allows Secrets, because in Kubernetes everyone who can create pods can mount
+// every Secret of the namespace.
 func keepsTokenOut(_, merged *corev1ac.PodTemplateSpecApplyConfiguration) *OverlayError {
 	const message = "nodes get no credentials for the API server: leave it out"
 	if automount := merged.Spec.AutomountServiceAccountToken; automount == nil || *automount {

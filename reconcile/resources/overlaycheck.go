@@ -9,24 +9,26 @@ import (
 	"strings"
 )
 
-// directive is the key by which strategic merge is told to replace or to
-// delete instead of merging.
+// directive is the key that makes strategic merge replace or delete instead of
+// merging.
 const directive = "$patch"
 
 const replacesOurs = "this would replace what makes the pods nodes of the cache: leave " + directive + " out"
 
 // place is one place in an overlay.
 type place struct {
-	// path to it, such as "spec.containers[cache].env"; empty at the top.
+	// path leads to the place, such as "spec.containers[cache].env". It is empty at
+	// the top.
 	path string
-	// typ is what the API has there.
+	// typ is the type that the API has there.
 	typ reflect.Type
-	// own is what the cache's own template has there; nil for nothing.
+	// own is what the cache's own template has there, or nil.
 	own any
-	// mergeKey is, for a list, the field by which strategic merge tells its
-	// items apart; empty for a list that is replaced as a whole.
+	// mergeKey is the field that identifies an item of a list for strategic merge.
+	// It is empty for a list that is replaced as a whole.
 	mergeKey string
-	// unique: a list in which the API server takes every value only once.
+	// unique is set for a list in which the API server accepts every value only
+	// once.
 	unique bool
 }
 
@@ -34,10 +36,10 @@ func (p place) fault(message string) *OverlayError {
 	return &OverlayError{Path: p.path, Message: message}
 }
 
-// check walks value along the type of the place and refuses what the API does
-// not have there. Strategic merge alone would say less: it takes over unknown
-// fields, mixes items that share a key, and silently drops an object that is
-// to replace nothing. The result is value ready for it.
+// check walks value along the type of the place and refuses what the API does not
+// have there. Strategic merge alone would find fewer faults. It accepts unknown
+// fields, mixes items with the same key, and silently drops an object that should
+// replace nothing. check returns value in a form that is ready for the merge.
 func (p place) check(value any) (any, error) {
 	if value == nil {
 		return nil, p.fault("null has no meaning in a server-side apply: leave the field out (" +
@@ -86,7 +88,7 @@ func (p place) checkObject(object map[string]any) (any, error) {
 	return object, nil
 }
 
-// child is the place of a field of this object, or of an entry of this map.
+// child returns the place of a field of this object, or of an entry of this map.
 func (p place) child(name string) (place, error) {
 	if strings.HasPrefix(name, "$") {
 		return place{}, p.at(name).fault("is not supported (the only directive is " + directive +
@@ -107,7 +109,7 @@ func (p place) child(name string) (place, error) {
 	return child, nil
 }
 
-// at is the bare place of a field below this one.
+// at returns the place of a field below this one, with only its path.
 func (p place) at(name string) place {
 	if p.path == "" {
 		return place{path: name}
@@ -115,19 +117,19 @@ func (p place) at(name string) place {
 	return place{path: p.path + "." + name}
 }
 
-// protected are the places whose value cannot be replaced or deleted.
+// protected has the places whose value cannot be replaced or deleted.
 var protected = []string{"metadata", "metadata.labels", "metadata.annotations", "spec"}
 
-// directiveIn takes a directive about the whole of value out of it: "replace",
-// "delete", or "" when there is none. Such a directive is carried out before
-// the merge, on the cache's own template: strategic merge would drop an object
-// that replaces nothing, and leave an empty one where it deletes.
+// directiveIn removes a directive about the whole value from it, and returns it:
+// "replace", "delete" or "". The caller carries the directive out before the merge,
+// on the cache's own template. Strategic merge would drop an object that replaces
+// nothing, and would leave an empty object where it deletes.
 func (p place) directiveIn(value any) (string, error) {
 	switch value := value.(type) {
 	case map[string]any:
 		what, marked := value[directive]
 		if !marked || isScalar(p.typ) || p.typ.Kind() == reflect.Slice {
-			return "", nil // no directive, or no place for an object
+			return "", nil // value has no directive, or the API has no object here
 		}
 		delete(value, directive)
 		if slices.Contains(protected, p.path) {
@@ -143,7 +145,7 @@ func (p place) directiveIn(value any) (string, error) {
 	return "", nil
 }
 
-// checkScalar lets the API's own type say whether it takes the value.
+// checkScalar decodes the value into the API's own type to see whether it fits.
 func (p place) checkScalar(value any) error {
 	encoded, err := json.Marshal(value)
 	if err == nil {
@@ -164,7 +166,7 @@ func (p place) checkScalar(value any) error {
 	}
 }
 
-// isScalar says whether the API writes t as one value.
+// isScalar reports whether the API writes t as one value.
 func isScalar(t reflect.Type) bool {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return true
@@ -173,13 +175,13 @@ func isScalar(t reflect.Type) bool {
 	case reflect.Struct, reflect.Map:
 		return false
 	case reflect.Slice:
-		return t.Elem().Kind() == reflect.Uint8 // bytes, a string in JSON
+		return t.Elem().Kind() == reflect.Uint8 // bytes are a string in JSON
 	default:
 		return true
 	}
 }
 
-// fieldNamed finds a field by its name in JSON, in embedded structs too.
+// fieldNamed returns the field with this name in JSON, also from embedded structs.
 func fieldNamed(t reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)

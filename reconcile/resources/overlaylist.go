@@ -9,27 +9,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// serverKeys are the lists, by the type of their items, whose items the API
-// server tells apart by other fields than strategic merge does.
+// serverKeys has, by the type of their items, the lists that have other keys for the
+// API server than for strategic merge.
 var serverKeys = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.ContainerPort](): {"containerPort", "protocol"},
 	reflect.TypeFor[corev1.ResourceClaim](): {"name"},
 }
 
-// serverSets are the lists, by the object and the field they stand in, that
-// take every value only once although strategic merge replaces them.
+// serverSets has the lists, by object and field, in which the server accepts every
+// value only once although strategic merge replaces them.
 var serverSets = map[reflect.Type]string{
 	reflect.TypeFor[corev1.VolumeMount]():                     "bindMountOptions",
 	reflect.TypeFor[corev1.ContainerRestartRuleOnExitCodes](): "values",
 }
 
-// keyDefaults are the fields of serverKeys that may be left out.
+// keyDefaults has the fields of serverKeys that may be left out, with their defaults.
 var keyDefaults = map[string]any{"protocol": string(corev1.ProtocolTCP)}
 
-// keys are the fields by which no two items of the list may agree; none for a
-// list that the API server takes as a whole. Where strategic merge has fewer
-// of them than the server it has the last word, for it would mix the items,
-// except for ports: completePorts keeps ours out of the merge.
+// keys returns the fields that identify an item of the list. It returns nil for a
+// list that the API server replaces as a whole. If strategic merge has fewer keys
+// than the server, its keys count, because it would mix the items. Ports are the
+// exception: completePorts adds our port only after the merge.
 func (p place) keys() []string {
 	if keys, differ := serverKeys[p.typ.Elem()]; differ {
 		return keys
@@ -40,11 +40,11 @@ func (p place) keys() []string {
 	return []string{p.mergeKey}
 }
 
-// checkList checks every item, and that no two of them are the same to the
-// server. Of environment variables of one name the last one wins, as it does
-// in a container.
+// checkList checks every item, and refuses two items that are the same for the
+// server. Of several environment variables with one name it keeps the last, as a
+// container does.
 func (p place) checkList(list []any) (any, error) {
-	seen := map[string]int{} // where in result the item of a key is
+	seen := map[string]int{} // the index in result of the item with this key
 	result := make([]any, 0, len(list))
 	for i, value := range list {
 		item, err := p.item(i, value)
@@ -53,7 +53,7 @@ func (p place) checkList(list []any) (any, error) {
 		}
 		if isDirective(value) {
 			if item.own != nil {
-				result = append(result, value) // a deletion that finds its item
+				result = append(result, value) // our template has the item that this deletes
 			}
 			continue
 		}
@@ -77,7 +77,8 @@ func (p place) checkList(list []any) (any, error) {
 	return slices.DeleteFunc(result, func(item any) bool { return item == nil }), nil
 }
 
-// item is the place of an item of this list, called by its key if it has one.
+// item returns the place of an item of this list. Its path has the item's key, or the
+// index of an item without key.
 func (p place) item(index int, value any) (place, error) {
 	item := place{path: fmt.Sprintf("%s[%d]", p.path, index), typ: dereferenced(p.typ.Elem())}
 	object, isObject := value.(map[string]any)
@@ -100,8 +101,8 @@ func (p place) item(index int, value any) (place, error) {
 	return item, nil
 }
 
-// keyOf is what the server knows a checked item by, if it tells the items of
-// this list apart at all.
+// keyOf returns the server's key of a checked item. keyed is false if items of this
+// list have no key.
 func (p place) keyOf(item place, value any) (key string, keyed bool, err error) {
 	if isScalar(item.typ) {
 		return fmt.Sprint(value), p.unique, nil
@@ -114,7 +115,7 @@ func (p place) keyOf(item place, value any) (key string, keyed bool, err error) 
 			part = keyDefaults[name]
 		}
 		if part == "" && keyDefaults[name] != nil {
-			part = keyDefaults[name] // the server takes the empty string as left out
+			part = keyDefaults[name] // for the server an empty string means the default
 		}
 		if part == nil {
 			return "", false, item.fault(name + " is missing: it says which item is meant")
@@ -124,8 +125,8 @@ func (p place) keyOf(item place, value any) (key string, keyed bool, err error) 
 	return strings.Join(parts, "/"), parts != nil, nil
 }
 
-// directiveInList checks the items that are directives, and says "replace" if
-// one of them is that the list replaces the cache's own.
+// directiveInList checks the items that are directives. It returns "replace" if one
+// of them says that the list replaces the cache's own.
 func (p place) directiveInList(list []any) (string, error) {
 	found := ""
 	for i, value := range list {
@@ -144,7 +145,7 @@ func (p place) directiveInList(list []any) (string, error) {
 		case !replace && object[directive] != "delete":
 			return "", item.fault(directive + " must be replace or delete")
 		case p.path == "spec.containers":
-			// The only item that the cache has here is its own container.
+			// The cache's own container is the only item of its list.
 			return "", item.fault(replacesOurs)
 		case replace && len(object) > 1:
 			return "", item.fault(directive + ": replace concerns the whole list: write it as an item of its own")
@@ -157,7 +158,7 @@ func (p place) directiveInList(list []any) (string, error) {
 	return found, nil
 }
 
-// isDirective says whether an item is a directive to its list.
+// isDirective reports whether an item is a directive for its list.
 func isDirective(item any) bool {
 	object, isObject := item.(map[string]any)
 	return isObject && object[directive] != nil

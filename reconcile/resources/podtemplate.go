@@ -17,8 +17,8 @@ const (
 	configPath  = "/etc/cache"
 )
 
-// podTemplate is the template of the nodes, spec.podTemplate merged in. Labels
-// and annotations of the cache are not part of it: a change of theirs would
+// podTemplate returns the template of the nodes, with spec.podTemplate merged in. It
+// leaves out labels and annotations of the cache, because a change there would
 // restart every node.
 func podTemplate(cache *v1.ClusteredCache, configHash string) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	own := corev1ac.PodTemplateSpec().
@@ -45,10 +45,10 @@ func podTemplate(cache *v1.ClusteredCache, configHash string) (*corev1ac.PodTemp
 
 func podSpec(cache *v1.ClusteredCache) *corev1ac.PodSpecApplyConfiguration {
 	spec := corev1ac.PodSpec().
-		// Nodes have no business with the API server.
+		// Nodes never call the API server.
 		WithAutomountServiceAccountToken(false).
-		// Variables for every Service of the namespace would only differ
-		// between nodes started at different times.
+		// Variables for every Service of the namespace would differ between nodes that
+		// started at different times.
 		WithEnableServiceLinks(false).
 		WithSecurityContext(podSecurity(cache)).
 		WithTopologySpreadConstraints(
@@ -63,8 +63,8 @@ func podSpec(cache *v1.ClusteredCache) *corev1ac.PodSpecApplyConfiguration {
 	return spec
 }
 
-// podSecurity satisfies, with containerSecurity, the restricted Pod Security
-// profile.
+// podSecurity returns the security context of a pod. With containerSecurity it
+// satisfies the restricted Pod Security profile.
 func podSecurity(cache *v1.ClusteredCache) *corev1ac.PodSecurityContextApplyConfiguration {
 	user := profileOf(cache).user
 	security := corev1ac.PodSecurityContext().
@@ -73,14 +73,14 @@ func podSecurity(cache *v1.ClusteredCache) *corev1ac.PodSecurityContextApplyConf
 		WithRunAsGroup(user).
 		WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))
 	if cache.Spec.Storage != nil {
-		// Fresh volumes belong to root.
+		// A new volume belongs to root.
 		security.WithFSGroup(user)
 	}
 	return security
 }
 
-// spreadOver spreads the nodes evenly over the values of a machine label, as
-// far as there is room: a full zone must not keep a node from running.
+// spreadOver returns the constraint that spreads the nodes evenly over the values of
+// a machine label, if possible. A full zone must not prevent a node from running.
 func spreadOver(cache *v1.ClusteredCache, machineLabel string) *corev1ac.TopologySpreadConstraintApplyConfiguration {
 	return corev1ac.TopologySpreadConstraint().
 		WithMaxSkew(1).
@@ -89,8 +89,8 @@ func spreadOver(cache *v1.ClusteredCache, machineLabel string) *corev1ac.Topolog
 		WithLabelSelector(selectPods(cache))
 }
 
-// container is the cache's own container, without its port: completePorts
-// adds that after the overlay.
+// container returns the cache's own container without its port, which completePorts
+// adds after the overlay.
 func container(cache *v1.ClusteredCache) *corev1ac.ContainerApplyConfiguration {
 	profile := profileOf(cache)
 	c := corev1ac.Container().
@@ -101,8 +101,8 @@ func container(cache *v1.ClusteredCache) *corev1ac.ContainerApplyConfiguration {
 			WithPeriodSeconds(5).
 			WithTimeoutSeconds(3).
 			WithFailureThreshold(3)).
-		// A restart loses every key of the node, so it is the last resort: a
-		// node must be unreachable for two minutes.
+		// A restart loses every key of the node. So it comes only when the node has
+		// been unreachable for two minutes.
 		WithLivenessProbe(connectProbe(cache).
 			WithInitialDelaySeconds(30).
 			WithPeriodSeconds(20).
@@ -126,8 +126,8 @@ func container(cache *v1.ClusteredCache) *corev1ac.ContainerApplyConfiguration {
 	return c
 }
 
-// connectProbe asks whether the node accepts connections, which is all that
-// every engine has in common.
+// connectProbe returns a probe that checks whether the node accepts connections.
+// Nothing else is common to all engines.
 func connectProbe(cache *v1.ClusteredCache) *corev1ac.ProbeApplyConfiguration {
 	return corev1ac.Probe().
 		WithTCPSocket(corev1ac.TCPSocketAction().WithPort(intstr.FromInt32(Port(cache))))
@@ -143,7 +143,8 @@ func containerSecurity(profile profile) *corev1ac.SecurityContextApplyConfigurat
 	return security
 }
 
-// containerResources is nil when the spec asks for nothing.
+// containerResources returns the resources of a container, or nil if the spec asks
+// for nothing.
 func containerResources(spec *corev1.ResourceRequirements) *corev1ac.ResourceRequirementsApplyConfiguration {
 	if len(spec.Limits) == 0 && len(spec.Requests) == 0 && len(spec.Claims) == 0 {
 		return nil

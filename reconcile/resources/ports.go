@@ -9,10 +9,10 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// completePorts gives the cache's own container the port that its Services
-// lead to. It comes after the overlay because strategic merge tells ports
-// apart by number alone: a UDP port of the same number would turn this one
-// into itself. The overlay may give the port another name.
+// completePorts gives the cache's own container the port that its Services lead to.
+// It runs after the overlay, because the number alone identifies a port for
+// strategic merge. An overlay's UDP port with the same number would change our port
+// to UDP. The overlay may give our port another name.
 func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error {
 	isOwn := func(p corev1ac.ContainerPortApplyConfiguration) bool {
 		return p.ContainerPort != nil && *p.ContainerPort == port &&
@@ -21,14 +21,14 @@ func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error 
 	isNamed := func(p corev1ac.ContainerPortApplyConfiguration) bool {
 		return p.Name != nil && *p.Name == portName
 	}
-	at := slices.IndexFunc(own.Ports, isOwn)
-	if at < 0 {
+	i := slices.IndexFunc(own.Ports, isOwn)
+	if i < 0 {
 		own.Ports = slices.Insert(own.Ports, 0, *corev1ac.ContainerPort().
 			WithContainerPort(port).
 			WithProtocol(corev1.ProtocolTCP))
-		at = 0
+		i = 0
 	}
-	if own.Ports[at].Name != nil {
+	if own.Ports[i].Name != nil {
 		return nil
 	}
 	if slices.ContainsFunc(own.Ports, isNamed) {
@@ -37,13 +37,12 @@ func completePorts(own *corev1ac.ContainerApplyConfiguration, port int32) error 
 			Message: "the port name " + portName + " belongs to the cache's own port: choose another name",
 		}
 	}
-	own.Ports[at].WithName(portName)
+	own.Ports[i].WithName(portName)
 	return nil
 }
 
-// defaultProtocols writes out the protocol of every port: it is part of the
-// key under which the server tells ports apart, and a key is not left to a
-// default.
+// defaultProtocols sets the protocol of every port that has none. The protocol is
+// part of the server's key for a port, and we never leave a key to a default.
 func defaultProtocols(containers []corev1ac.ContainerApplyConfiguration) {
 	for c := range containers {
 		for p := range containers[c].Ports {

@@ -11,9 +11,9 @@ import (
 // portName is the name of the cache's port in pods and Services.
 const portName = "cache"
 
-// ClientService is the Service that clients use; it answers with ready nodes
-// only. Headless where clients pick the node of a key themselves: behind one
-// address, independent nodes would answer from whichever node comes next.
+// ClientService returns the Service that clients use. It leads only to ready nodes.
+// It is headless if clients choose the node of a key themselves. Behind one shared
+// address, a request would reach any of the independent nodes.
 func ClientService(cache *v1.ClusteredCache) *corev1ac.ServiceApplyConfiguration {
 	spec := serviceSpec(cache)
 	if profileOf(cache).headless {
@@ -27,9 +27,9 @@ func ClientService(cache *v1.ClusteredCache) *corev1ac.ServiceApplyConfiguration
 		WithSpec(spec)
 }
 
-// NodesService is the governing Service of the StatefulSet: it gives every
-// node a name of its own, before it is ready too, so that nodes can find each
-// other while they start.
+// NodesService returns the governing Service of the StatefulSet, which gives every
+// node its own name. A node has its name even before it is ready, so that nodes can
+// find each other while they start.
 func NodesService(cache *v1.ClusteredCache) *corev1ac.ServiceApplyConfiguration {
 	return corev1ac.Service(NodesServiceName(cache.Name), cache.Namespace).
 		WithLabels(serviceLabels(cache, v1.ComponentNodes)).
@@ -39,10 +39,10 @@ func NodesService(cache *v1.ClusteredCache) *corev1ac.ServiceApplyConfiguration 
 			WithPublishNotReadyAddresses(true))
 }
 
-// serviceSpec is what both Services have in common. The target is a number,
-// since podTemplate may name container ports as it likes. Name and protocol
-// are always sent: the protocol is part of the key under which the server
-// tells ports apart, and the name is required as soon as someone adds a port.
+// serviceSpec returns what both Services have in common. The target port is a number,
+// because podTemplate may give container ports any name. Name and protocol are always
+// sent. The protocol is part of the server's key for a port, and the name is required
+// as soon as someone adds a port.
 func serviceSpec(cache *v1.ClusteredCache) *corev1ac.ServiceSpecApplyConfiguration {
 	port := Port(cache)
 	return corev1ac.ServiceSpec().

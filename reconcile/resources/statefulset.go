@@ -9,13 +9,12 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// StatefulSet runs the nodes. configHash is the ConfigHash of the ConfigMap
-// that spec.config names, or empty when there is none. The error is always an
-// *OverlayError: spec.podTemplate cannot be merged.
+// StatefulSet returns the StatefulSet that runs the nodes. configHash is the
+// ConfigHash of the ConfigMap that spec.config names, or empty without a ConfigMap.
+// The error is always an *OverlayError: spec.podTemplate cannot be merged.
 //
-// The update strategy is not owned: a partition or OnDelete that someone sets
-// is a decision of theirs. Nodes of a cache do not wait for each other, hence
-// Parallel.
+// We do not own the update strategy, so that others can set a partition or OnDelete.
+// The policy is Parallel, because nodes of a cache do not wait for each other.
 func StatefulSet(cache *v1.ClusteredCache, configHash string) (*appsv1ac.StatefulSetApplyConfiguration, error) {
 	template, err := podTemplate(cache, configHash)
 	if err != nil {
@@ -40,9 +39,9 @@ func StatefulSet(cache *v1.ClusteredCache, configHash string) (*appsv1ac.Statefu
 		WithSpec(spec), nil
 }
 
-// claimTemplate gives every node a volume of its own. Its labels are the two
-// fixed ones, because a StatefulSet refuses every change of its claim
-// templates.
+// claimTemplate returns the template of the claims, which give every node its own
+// volume. It has only the two labels that never change, because Kubernetes refuses
+// every change of a StatefulSet's claim templates.
 func claimTemplate(cache *v1.ClusteredCache) *corev1ac.PersistentVolumeClaimApplyConfiguration {
 	storage := cache.Spec.Storage
 	spec := corev1ac.PersistentVolumeClaimSpec().
@@ -59,8 +58,9 @@ func claimTemplate(cache *v1.ClusteredCache) *corev1ac.PersistentVolumeClaimAppl
 		WithSpec(spec)
 }
 
-// claimRetention keeps the claims of nodes that a smaller size removes,
-// always: a size that was lowered by mistake can be raised again.
+// claimRetention returns what happens to claims when nodes go. The claims of nodes
+// that a smaller size removes are always kept, because someone may have lowered the
+// size by mistake.
 func claimRetention(storage *v1.StorageSpec) *appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
 	whenDeleted := appsv1.RetainPersistentVolumeClaimRetentionPolicyType
 	if storage.Retain == v1.RetainPolicyDelete {
