@@ -16,8 +16,8 @@ import (
 
 var nanoseconds = regexp.MustCompile(`(?m)^BenchmarkConverged\S*\s+\d+\s+([0-9.]+) ns/op`)
 
-// comparison runs the Go benchmark of a converged cache's plan, and returns the
-// time for each child.
+// comparison runs the Go benchmark of a converged cache's plan. It returns the time
+// for each child.
 func (b *bench) comparison(ctx context.Context) (time.Duration, error) {
 	log.Print("the comparison of one cache, in memory")
 	cmd := exec.CommandContext(ctx, b.own("plan.test"), "-test.run", "^$", "-test.bench", "^BenchmarkConverged$")
@@ -34,8 +34,8 @@ func (b *bench) comparison(ctx context.Context) (time.Duration, error) {
 	return time.Duration(ns) / children, err
 }
 
-// start returns how long the product takes to start and to end (the median of
-// many times), and its size in bytes.
+// start returns how long the product takes to start and to end (the median of many
+// runs), and its size in bytes.
 func (b *bench) start(ctx context.Context) (time.Duration, int64, error) {
 	info, err := os.Stat(b.product())
 	if err != nil {

@@ -26,14 +26,14 @@ type controlPlane struct {
 	version    string
 }
 
-// onControlPlane runs f on a new control plane, which ends with it.
+// onControlPlane runs f on a new control plane and ends the control plane after it.
 func (b *bench) onControlPlane(ctx context.Context, f func(*controlPlane) error) (err error) {
 	dir, err := os.MkdirTemp(b.dir, "plane-")
 	if err != nil {
 		return err
 	}
-	// Its supervisor stops the API server before etcd; it does so when its
-	// standard input ends, also when we are killed.
+	// The supervisor ends when its standard input ends, so also when we are killed.
+	// It stops the API server before etcd.
 	up := exec.Command(filepath.Join(b.assets, "up"), "--assets", b.assets, "--dir", dir, "--remove", "--until-stdin-closes",
 		"--controller-manager=false", "--crds", filepath.Join(b.root, "deploy", "crd"))
 	up.Stderr = os.Stderr
@@ -74,7 +74,7 @@ func connect(kubeconfig string) (*controlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1 // no limit
+	config.QPS = -1 // means no limit
 	c := &controlPlane{kubeconfig: kubeconfig}
 	if c.client, err = client.New(config, client.Options{Scheme: kube.Scheme()}); err != nil {
 		return nil, err

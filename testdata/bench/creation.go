@@ -18,16 +18,16 @@ const (
 	creationRounds = 3
 )
 
-// creationResult is what it costs to make the children of new caches.
+// creationResult is the cost of creating the children of new caches.
 type creationResult struct {
 	caches  int
 	product *measurement
 	loop    *measurement
 }
 
-// creation has the product and a loop make the children of caches new caches, in
-// turn, in namespaces of their own. The loop sends what the product sent for one
-// cache, as often, at the same concurrency.
+// creation measures the product and a loop, which take turns to create the children
+// of new caches. Each turn has its own namespace. The loop repeats, for each cache,
+// what the product sent for one cache, at the same concurrency.
 func (b *bench) creation(ctx context.Context, c *controlPlane, caches int) (creationResult, error) {
 	file := filepath.Join(b.dir, "create.json")
 	if err := b.recordCreation(ctx, c, file); err != nil {
@@ -47,7 +47,7 @@ func (b *bench) creation(ctx context.Context, c *controlPlane, caches int) (crea
 		counting := round == 0
 		turns := []turn{{product, ofProduct, counting}, {loop, ofLoop, counting}}
 		if round%2 == 1 {
-			slices.Reverse(turns) // what comes later finds a larger database
+			slices.Reverse(turns) // the second turn of a round has a larger database
 		}
 		for _, t := range turns {
 			if err := b.create(ctx, c, t, caches); err != nil {
@@ -61,12 +61,12 @@ func (b *bench) creation(ctx context.Context, c *controlPlane, caches int) (crea
 // turn is one row's turn.
 type turn struct {
 	*measurement
-	namespace string // of its caches
-	counting  bool   // requests are counted, nothing is measured
+	namespace string // the namespace of its caches
+	counting  bool   // the turn counts requests and measures no costs
 }
 
-// create makes caches in the turn's namespace, and measures, or counts, how
-// their children are made.
+// create creates caches in the turn's namespace. It then measures the creation of
+// their children, or counts the requests of it.
 func (b *bench) create(ctx context.Context, c *controlPlane, t turn, caches int) error {
 	if err := c.createCaches(ctx, caches, t.namespace); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (b *bench) create(ctx context.Context, c *controlPlane, t turn, caches int)
 			return err
 		}
 		t.requests = verbs(requests)
-		t.costs = nil // with the proxy in between
+		t.costs = nil // these costs include the proxy
 	} else {
 		spent, err := b.once(ctx, t.row, c.kubeconfig)
 		if err != nil {
@@ -97,7 +97,7 @@ func (b *bench) create(ctx context.Context, c *controlPlane, t turn, caches int)
 
 // recordCreation writes to file what the product sends for one new cache.
 func (b *bench) recordCreation(ctx context.Context, c *controlPlane, file string) error {
-	// The player replaces both names wherever they stand.
+	// The player replaces the names of cache and namespace everywhere in a request.
 	const namespace = "recorded"
 	if err := c.createCaches(ctx, 1, namespace); err != nil {
 		return err

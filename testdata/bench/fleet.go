@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	// fleetNamespaces is the number of namespaces that a fleet is spread over.
+	// fleetNamespaces is the number of namespaces of a fleet.
 	fleetNamespaces = 10
-	// writers is how many requests we have under way while nothing is measured.
+	// writers is the number of requests that we send at the same time while nothing
+	// is measured.
 	writers = 20
 	// size is the number of nodes of each cache.
 	size = 3
@@ -34,8 +35,8 @@ const (
 	children = 4
 )
 
-// populate creates n caches, has the product make their children, and plays the
-// StatefulSet controller until a pass has nothing left to do.
+// populate creates n caches and lets the product create their children. It plays
+// the StatefulSet controller until a pass has nothing left to do.
 func (b *bench) populate(ctx context.Context, c *controlPlane, n int) error {
 	var namespaces []string
 	for i := range fleetNamespaces {
@@ -51,7 +52,7 @@ func (b *bench) populate(ctx context.Context, c *controlPlane, n int) error {
 	return b.converge(ctx, c)
 }
 
-// createCaches spreads n caches over the namespaces, which it creates.
+// createCaches creates the namespaces and spreads n caches over them.
 func (c *controlPlane) createCaches(ctx context.Context, n int, namespaces ...string) error {
 	for _, name := range namespaces {
 		if err := c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -72,8 +73,8 @@ func (c *controlPlane) createCaches(ctx context.Context, n int, namespaces ...st
 	})
 }
 
-// converge brings the status of StatefulSets and, by a pass, of their caches up
-// to date.
+// converge updates the status of all StatefulSets. A pass then updates the status of
+// their caches.
 func (b *bench) converge(ctx context.Context, c *controlPlane) error {
 	if err := c.settle(ctx); err != nil {
 		return err
@@ -81,14 +82,14 @@ func (b *bench) converge(ctx context.Context, c *controlPlane) error {
 	return b.pass(ctx, c)
 }
 
-// pass makes a pass that is not measured.
+// pass runs a pass that is not measured.
 func (b *bench) pass(ctx context.Context, c *controlPlane) error {
 	_, err := b.run(ctx, process{program: b.product(), args: []string{"reconcile", "-A", "--yes", "-o", "name", "--kubeconfig", c.kubeconfig}})
 	return err
 }
 
-// settle says of every StatefulSet that its nodes run and are ready, as its
-// controller and a cluster's machines would.
+// settle writes to the status of every StatefulSet that its nodes are ready, as its
+// controller would do in a cluster with machines.
 func (c *controlPlane) settle(ctx context.Context) error {
 	var behind []*appsv1.StatefulSet
 	sets, err := c.statefulSets(ctx)
@@ -127,8 +128,8 @@ func (c *controlPlane) statefulSets(ctx context.Context) ([]*appsv1.StatefulSet,
 	}
 }
 
-// drift scales every hundredth StatefulSet, as somebody with kubectl would, and
-// returns how many those are.
+// drift scales every hundredth StatefulSet, as a user with kubectl would. It returns
+// how many it scaled.
 func (c *controlPlane) drift(ctx context.Context) (int, error) {
 	sets, err := c.statefulSets(ctx)
 	if err != nil {
@@ -144,8 +145,8 @@ func (c *controlPlane) drift(ctx context.Context) (int, error) {
 	})
 }
 
-// writeChildren writes the children of the first n caches to file, as a pass
-// applies them, owner references and all.
+// writeChildren writes the children of the first n caches to file. They are as a
+// pass applies them, with their owner references.
 func (c *controlPlane) writeChildren(ctx context.Context, n int, file string) error {
 	list := &v1.ClusteredCacheList{}
 	if err := c.client.List(ctx, list, client.Limit(int64(n))); err != nil {
@@ -173,7 +174,7 @@ func (c *controlPlane) writeChildren(ctx context.Context, n int, file string) er
 	return os.WriteFile(file, data, 0o600)
 }
 
-// inParallel calls f with every item, and says from time to time how far it is.
+// inParallel calls f with every item, and logs its progress from time to time.
 func inParallel[T any](ctx context.Context, what string, items []T, f func(context.Context, T) error) error {
 	var done atomic.Int64
 	ticker := time.NewTicker(10 * time.Second)

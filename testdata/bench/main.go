@@ -1,26 +1,26 @@
-// bench measures what passes over fleets of ClusteredCaches cost, next to what
-// else could be done with the same objects, and prints a Markdown table. It runs
-// on control planes of its own (etcd and the API server, no controllers: nothing
-// moves while it measures), one for each fleet.
+// bench measures what passes over fleets of ClusteredCaches cost. It compares them
+// with other programs that handle the same objects, and prints a Markdown table. Each
+// fleet has its own control plane: etcd and an API server without controllers. So
+// nothing changes while bench measures.
 //
-// Of each fleet these rows are measured, all by processes of their own:
+// bench measures these rows for each fleet, each in its own process:
 //
 //	lists          the pages that a pass reads, read and decoded, and nothing else
 //	pass           clusteredcache reconcile over the converged fleet
 //	diff           clusteredcache diff over the converged fleet
 //	drift          clusteredcache reconcile when somebody has scaled 1 % of the StatefulSets
 //	kubectl diff   kubectl diff --server-side of the children of all caches
-//	kubectl apply  kubectl apply --server-side of them
-//	per object     one GET and one dry-run apply for each of them
+//	kubectl apply  kubectl apply --server-side of the same children
+//	per object     one GET and one dry-run apply for each of these children
 //	operator       a controller-runtime operator, from its start until it has seen all caches once
 //
-// A round measures each row once, one after the other, so that what else the
-// machine does meets all of them; the table has medians. Requests and bytes are
-// counted in a further run of each row, through a proxy, before the first round.
-// On a control plane of its own the creation of caches is measured, next to a
-// loop that sends the same requests.
+// A round measures each row once, one after the other. So other work of the machine
+// affects all rows alike. The table has medians. Before the first round, each row
+// runs once through a proxy that counts requests and bytes. Another control plane
+// serves to measure the creation of caches, next to a loop that sends the same
+// requests.
 //
-// Requests must be what they should be. Times are reported, never judged.
+// Unexpected requests are an error. Times are only reported.
 package main
 
 import (
@@ -44,10 +44,10 @@ import (
 
 // bench is one run of the benchmark.
 type bench struct {
-	root     string // of the repository
-	programs string // directory of our own ones, built by make bench
-	assets   string // directory of the control plane's programs
-	dir      string // of files that go away with us
+	root     string // the directory of the repository
+	programs string // the directory of our own programs, built by make bench
+	assets   string // the directory of the control plane's programs
+	dir      string // the directory of temporary files
 	fleets   []int
 }
 
@@ -76,13 +76,13 @@ func run(ctx context.Context, args []string) (err error) {
 	for _, text := range strings.Fields(*fleets) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return fmt.Errorf("-fleets: %q is no number of caches", text)
+			return fmt.Errorf("-fleets: %q is not a number of caches", text)
 		}
 		b.fleets = append(b.fleets, n)
 	}
 	readme := filepath.Join(b.root, "testdata", "bench", "README.md")
 	if _, _, err := splitReadme(readme); err != nil {
-		return err // before the 20 minutes, not after
+		return err // better now than after the 20 minutes
 	}
 	if b.dir, err = os.MkdirTemp("", "clusteredcache-bench-"); err != nil {
 		return err
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string) (err error) {
 	return writeReadme(readme, table.String())
 }
 
-// measure does everything, and writes each table when it is complete.
+// measure runs the whole benchmark and writes each table when it is complete.
 func (b *bench) measure(ctx context.Context, w io.Writer) error {
 	var err error
 	if b.assets, err = b.buildControlPlane(ctx); err != nil {
@@ -139,7 +139,7 @@ func (b *bench) measure(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// buildControlPlane returns the directory of the control plane's programs.
+// buildControlPlane builds the control plane's programs and returns their directory.
 func (b *bench) buildControlPlane(ctx context.Context) (string, error) {
 	build := exec.CommandContext(ctx, "sh", filepath.Join(b.root, "testdata", "controlplane", "build.sh"))
 	build.Stderr = os.Stderr
@@ -152,5 +152,5 @@ func (b *bench) buildControlPlane(ctx context.Context) (string, error) {
 
 func (b *bench) product() string { return filepath.Join(b.root, "bin", "clusteredcache") }
 
-// own is one of our programs.
+// own returns the path of one of our programs.
 func (b *bench) own(name string) string { return filepath.Join(b.programs, name) }

@@ -12,17 +12,18 @@ import (
 	"example.com/clusteredcache/testdata/bench/recording"
 )
 
-// measurement is what a row cost.
+// measurement is the cost of a row.
 type measurement struct {
 	row
 	requests map[string]int // by verb
-	received int64          // bytes of the bodies of all answers
+	received int64          // the size of all answers' bodies in bytes
 	costs    []cost.Cost
-	// scale is the fleet's size over that of what it was run on.
+	// scale is the number of caches in the fleet, divided by the number of caches
+	// that the row ran on.
 	scale float64
 }
 
-// total is the number of requests.
+// total returns the number of requests.
 func (m *measurement) total() int {
 	n := 0
 	for _, count := range m.requests {
@@ -34,7 +35,7 @@ func (m *measurement) total() int {
 // lists is the number of lists that a pass reads.
 const lists = 5
 
-// median of what a row cost, each quantity by itself.
+// median returns the median cost of a row, each quantity by itself.
 func (m *measurement) median() cost.Cost {
 	return cost.Cost{
 		Wall:   middle(m.costs, func(c cost.Cost) time.Duration { return c.Wall }),
@@ -123,8 +124,8 @@ func (b *bench) count(ctx context.Context, c *controlPlane, m *measurement) erro
 	if err != nil {
 		return err
 	}
-	// A page that was asked for ahead is given up when the pass ends, and may
-	// not have reached us.
+	// The product reads pages ahead. At its end it cancels such requests, and they
+	// may never have reached the proxy.
 	if own := report.total(); own < len(requests) || own > len(requests)+lists {
 		return fmt.Errorf("%s reports %d requests, and sent %d", m.name, own, len(requests))
 	}
@@ -140,7 +141,7 @@ func verbs(requests []recording.Request) map[string]int {
 	return counts
 }
 
-// once runs a row's process, with what belongs before and after it.
+// once runs a row's process, with its functions before, check and after.
 func (b *bench) once(ctx context.Context, r row, kubeconfig string) (cost.Cost, error) {
 	if r.before != nil {
 		if err := r.before(ctx); err != nil {
@@ -177,7 +178,7 @@ func (b *bench) throughProxy(ctx context.Context, c *controlPlane, m *measuremen
 	return requests, nil
 }
 
-// rounds measures all rows in turn until each has had its rounds.
+// rounds measures all rows one after the other, until each has had its rounds.
 func (b *bench) rounds(ctx context.Context, c *controlPlane, all []*measurement) error {
 	most := 0
 	for _, m := range all {

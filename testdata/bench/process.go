@@ -23,15 +23,15 @@ type process struct {
 	args    []string
 }
 
-// run runs a process to its end. An exit status other than 0 is an error: all
-// that is measured finds what it expects.
+// run runs a process to its end. An exit status other than 0 is an error, because a
+// process that failed must not be measured.
 func (b *bench) run(ctx context.Context, p process) (cost.Cost, error) {
 	var c cost.Cost
 	file := filepath.Join(b.dir, "cost.json")
 	cmd := exec.CommandContext(ctx, b.own("meter"), append([]string{file, p.program}, p.args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // meter hands it on
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // meter forwards it
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
 		return c, fmt.Errorf("%s: %w: %s", p, err, stderr.Bytes())
@@ -53,7 +53,7 @@ func (p process) String() string {
 	return filepath.Base(p.program) + " " + strings.Join(p.args[:min(2, len(p.args))], " ")
 }
 
-// tail is the end of an output, where an error stands.
+// tail returns the end of an output, which has the error.
 func tail(b []byte) []byte { return b[max(0, len(b)-2000):] }
 
 // productReport is what we read of the product's JSON report.
@@ -69,7 +69,7 @@ type productReport struct {
 	Requests map[string]int `json:"requests"`
 }
 
-// total is the number of requests.
+// total returns the number of requests.
 func (r productReport) total() int {
 	n := 0
 	for _, count := range r.Requests {
@@ -90,8 +90,7 @@ func (b *bench) report() (productReport, error) {
 	return r, err
 }
 
-// checkConverged makes sure that the product found n caches, and read lists and
-// nothing else.
+// checkConverged makes sure that the product found n caches and only read lists.
 func (b *bench) checkConverged(n int) error {
 	r, err := b.report()
 	if err != nil {

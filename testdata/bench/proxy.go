@@ -20,10 +20,10 @@ import (
 	"example.com/clusteredcache/testdata/bench/recording"
 )
 
-// proxy stands in front of the API server on the loopback interface, and
-// records what passes.
+// proxy stands in front of the API server on the loopback interface and records the
+// requests.
 type proxy struct {
-	kubeconfig string // leads to it
+	kubeconfig string // the file that leads to the proxy
 	server     *http.Server
 
 	mu       sync.Mutex
@@ -31,10 +31,11 @@ type proxy struct {
 	received atomic.Int64
 }
 
-// startProxy writes the kubeconfig that leads to the proxy to file.
+// startProxy starts a proxy and writes the kubeconfig that leads to it to file.
 func startProxy(config *rest.Config, file string) (*proxy, error) {
 	config = rest.CopyConfig(config)
-	// Bodies pass as they are, compressed if the program asked for it.
+	// The proxy does not change bodies. They are compressed if the program asked for
+	// it.
 	config.DisableCompression = true
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -52,7 +53,7 @@ func startProxy(config *rest.Config, file string) (*proxy, error) {
 	forward := &httputil.ReverseProxy{
 		Transport:     transport,
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		FlushInterval: -1, // a watch is passed on as it comes
+		FlushInterval: -1, // forwards a watch without delay
 		ModifyResponse: func(r *http.Response) error {
 			r.Body = &counted{r.Body, &p.received}
 			return nil
@@ -92,8 +93,8 @@ func (p *proxy) recorder(next http.Handler) http.Handler {
 	})
 }
 
-// take returns what has passed since the last call: the requests, and the bytes
-// of the bodies of their answers.
+// take returns the requests since the last call, and the bytes in the bodies of their
+// answers.
 func (p *proxy) take() ([]recording.Request, int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,7 +103,7 @@ func (p *proxy) take() ([]recording.Request, int64) {
 	return requests, p.received.Swap(0)
 }
 
-// counted counts what is read of a body.
+// counted counts the bytes that are read from a body.
 type counted struct {
 	io.ReadCloser
 	bytes *atomic.Int64

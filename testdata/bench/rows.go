@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// wholeFleet is the largest fleet of which kubectl and the loop over
-	// objects get all children; of larger ones they get those of
-	// sampleSize caches, and what they cost is scaled up.
+	// wholeFleet is the size of the largest fleet of which kubectl and the loop over
+	// objects get all children. Of a larger fleet they get the children of sampleSize
+	// caches, and their cost is scaled up.
 	wholeFleet = 1000
 	sampleSize = 200
-	// smallFleet is the largest that gets all rounds.
+	// smallFleet is the size of the largest fleet with smallRounds rounds.
 	smallFleet  = 1000
 	smallRounds = 5
 	largeRounds = 3
-	// slowRounds are those of the loop over objects.
+	// slowRounds is the number of rounds of the loop over objects.
 	slowRounds = 2
 )
 
@@ -25,17 +25,17 @@ const (
 type row struct {
 	name    string
 	process func(kubeconfig string) process
-	// rounds in which it is measured; 0: the run in which its requests are
-	// counted is measured too.
+	// rounds is the number of rounds in which the row is measured. If it is 0, the
+	// run that counts its requests is also the run that is measured.
 	rounds int
-	// sampled: it got the children of a sample of the caches, if that is smaller.
+	// sampled is set if the row gets only the children of a sample of a large fleet.
 	sampled bool
 	before  func(context.Context) error
 	check   func() error
 	after   func(context.Context) error
 }
 
-// The rows, by the names that the table has for them.
+// These are the rows by their names in the table.
 const (
 	rowLists     = "the lists alone"
 	rowPass      = "`reconcile`"
@@ -55,8 +55,8 @@ func sampleOf(n int) int {
 	return sampleSize
 }
 
-// rows are those of a converged fleet of n. recording and children are the
-// files of the product's lists and of the (sampled) children.
+// rows returns the rows of a converged fleet of n caches. recording is the file with
+// the product's lists, children the file with the (sampled) children.
 func (b *bench) rows(c *controlPlane, n int, recording, children string) []row {
 	rounds := largeRounds
 	if n <= smallFleet {

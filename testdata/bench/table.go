@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// writeHead says what the tables are.
+// writeHead writes what the tables show.
 func writeHead(w io.Writer, kubernetes string) {
 	say(w, `Measured in one run on %d cores (%s/%s), %s, Kubernetes %s. The control plane (etcd and the API server) runs on the same
 cores. Wall, CPU and memory are of the client process: medians of rounds in which every row takes its turn. *Received* are the bytes of
@@ -20,7 +20,7 @@ the answers' bodies, compressed where the client asked for it.
 `, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), kubernetes)
 }
 
-// say writes to w, that is, to standard output and to memory.
+// say writes to w. Its errors do not matter: w is standard output and memory.
 func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func (f fleetResult) write(w io.Writer) {
@@ -43,7 +43,7 @@ func (f fleetResult) write(w io.Writer) {
 	}
 }
 
-// verbs are the requests by verb, the most frequent first.
+// verbs returns the number of requests by verb, the most frequent first.
 func (m *measurement) verbs() string {
 	verbs := slices.SortedFunc(maps.Keys(m.requests), func(a, b string) int {
 		if m.requests[a] != m.requests[b] {
@@ -91,7 +91,7 @@ func ratio(a, b time.Duration) string {
 	return fmt.Sprintf("%.2f", r)
 }
 
-// short is a duration with three digits.
+// short returns a duration with three digits.
 func short(d time.Duration) string {
 	switch {
 	case d >= 100*time.Second:
@@ -111,7 +111,7 @@ func volume(n int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// number writes thousands apart.
+// number returns n with a comma between thousands.
 func number(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -119,13 +119,13 @@ func number(n int) string {
 	return number(n/1000) + fmt.Sprintf(",%03d", n%1000)
 }
 
-// The comments between which the README has the table.
+// In the README the table stands between these comments.
 const (
 	blockBegin = "<!-- make bench writes this -->"
 	blockEnd   = "<!-- end of what make bench writes -->"
 )
 
-// splitReadme returns what stands before and after the table.
+// splitReadme returns the text before and after the table.
 func splitReadme(file string) (before, after string, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -139,7 +139,7 @@ func splitReadme(file string) (before, after string, err error) {
 	return before, after, nil
 }
 
-// writeReadme replaces the table.
+// writeReadme replaces the table in the README.
 func writeReadme(file, table string) error {
 	before, after, err := splitReadme(file)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"example.com/clusteredcache/testdata/bench/recording"
 )
 
-// player sends the recorded writes of one new cache for others.
+// player sends the recorded writes of one new cache again for other caches.
 type player struct {
 	server string
 	http   *http.Client
 	writes []recording.Request
-	// recorded is the cache that the recording is of.
+	// recorded is the cache that was recorded.
 	recorded metav1.ObjectMeta
 }
 
@@ -86,8 +86,8 @@ func newPlayer(config *rest.Config, requests []recording.Request) (*player, erro
 
 var resourceVersion = regexp.MustCompile(`"resourceVersion":"[0-9]+"`)
 
-// play sends the writes in the recorded order. What is written to the cache
-// itself carries the version that the server answered last.
+// play sends the writes for a cache in the recorded order. A write to the cache
+// itself has the resourceVersion of the server's last answer.
 func (p *player) play(ctx context.Context, cache metav1.ObjectMeta) error {
 	rename := strings.NewReplacer(string(p.recorded.UID), string(cache.UID),
 		p.recorded.Name, cache.Name, p.recorded.Namespace, cache.Namespace)

@@ -21,11 +21,11 @@ import (
 type list struct {
 	resource string
 	selector labels.Selector
-	limits   []int64 // of its pages, in order
+	limits   []int64 // the limits of its pages, in order
 }
 
-// runLists reads the recorded lists, all at the same time: nothing that needs
-// the same objects can be faster.
+// runLists reads all recorded lists at the same time. No program that needs the same
+// objects can be faster.
 func runLists(ctx context.Context, to target, args []string) error {
 	requests, err := recording.Read(args[0])
 	if err != nil {
@@ -40,7 +40,7 @@ func runLists(ctx context.Context, to target, args []string) error {
 		group.Go(func() error {
 			read := 0
 			for _, err := range l.pages(ctx, to.client, "") {
-				// A pass does not ask for what comes after the last cache.
+				// A pass does not read the pages after the last cache.
 				if read++; err != nil || read == len(l.limits) {
 					return err
 				}
@@ -80,9 +80,8 @@ func listsOf(requests []recording.Request) ([]*list, error) {
 	return lists, nil
 }
 
-// pages reads the list to its end, in pages as large as the recorded ones; where
-// there are more of them than recorded, as large as the last. An error is the
-// last it yields.
+// pages reads the list to its end, in pages as large as the recorded ones. Further
+// pages are as large as the last recorded one. After an error it yields nothing more.
 func (l *list) pages(ctx context.Context, c client.Client, namespace string) iter.Seq2[client.ObjectList, error] {
 	return func(yield func(client.ObjectList, error) bool) {
 		token := ""

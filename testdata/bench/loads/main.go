@@ -1,12 +1,12 @@
-// loads is what the product is compared to, each a process of its own so that
-// its costs can be measured alike:
+// loads runs what the product is compared with. Each load is its own process, so that
+// its cost is measured in the same way:
 //
 //	loads lists      KUBECONFIG RECORDING             the recorded lists, decoded and thrown away
 //	loads create     KUBECONFIG RECORDING NAMESPACE   the recorded writes of one new cache, for all caches of a namespace
 //	loads perobject  KUBECONFIG CHILDREN CONCURRENCY  one GET and one dry-run apply for each object of a manifest
 //
-// RECORDING is what the product sent, so that pages, selectors and bodies are
-// the product's own.
+// RECORDING has the requests of the product. So pages, selectors and bodies are the
+// same as the product's.
 package main
 
 import (
@@ -58,7 +58,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	config.QPS = -1 // no limit, as in the product
+	config.QPS = -1 // means no limit, as in the product
 	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
 	if err != nil {
 		return err

@@ -14,9 +14,9 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// runPerObject asks of each object what fluxcd/pkg/ssa asks before it decides
-// whether to apply: what is there, and what an apply would make of it. Nothing
-// is applied, as nothing differs; a difference is an error.
+// runPerObject asks for each object what fluxcd/pkg/ssa asks before it decides
+// whether to apply: the live object, and what an apply would make of it. Nothing is
+// applied, because nothing differs. A difference is an error.
 func runPerObject(ctx context.Context, to target, args []string) error {
 	concurrency, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -50,7 +50,7 @@ func compare(ctx context.Context, c client.Client, want *unstructured.Unstructur
 		client.DryRunAll, client.ForceOwnership, client.FieldOwner(v1.FieldManager)); err != nil {
 		return err
 	}
-	// want is now what the server answered.
+	// Apply has replaced want by the server's answer.
 	if want.GetResourceVersion() != live.GetResourceVersion() || want.GetGeneration() != live.GetGeneration() {
 		return fmt.Errorf("%s %s/%s would change", want.GetKind(), want.GetNamespace(), want.GetName())
 	}

@@ -1,10 +1,10 @@
-// meter runs a program and writes what it cost to a file:
+// meter runs a program and writes its cost to a file:
 //
 //	meter FILE PROGRAM [ARGUMENT...]
 //
-// It is a process between the benchmark and the program because Linux starts
-// the count of a child's peak memory with that of its parent, and the benchmark
-// itself is larger than what it measures. meter needs about 5 MiB.
+// meter is a process between the benchmark and the program. On Linux, the peak memory
+// of a child starts with the memory of its parent. The benchmark needs more memory
+// than the programs that it measures. meter needs about 5 MiB.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(file string, argv []string) error {
 	}
 	go func() {
 		for s := range signals {
-			_ = cmd.Process.Signal(s) // fails when it has ended, which is what we want
+			_ = cmd.Process.Signal(s) // fails only when the program has already ended
 		}
 	}()
 	err := cmd.Wait()
@@ -55,7 +55,7 @@ func run(file string, argv []string) error {
 	usage := state.SysUsage().(*syscall.Rusage)
 	memory := int64(usage.Maxrss)
 	if runtime.GOOS == "linux" {
-		memory *= 1024 // KiB there, bytes elsewhere
+		memory *= 1024 // Maxrss is in KiB on Linux, in bytes elsewhere
 	}
 	data, err := json.Marshal(cost.Cost{
 		Wall: wall, CPU: state.UserTime() + state.SystemTime(), Memory: memory, Exit: state.ExitCode(),

@@ -1,13 +1,13 @@
-// operator is a Kubernetes operator for ClusteredCaches as they are usually
-// written: a controller-runtime manager that keeps all caches and children in
-// memory, and for each cache gets the children, compares what it cares for (of
-// the StatefulSet two fields) and updates what differs.
+// operator is a typical Kubernetes operator for ClusteredCaches. Its
+// controller-runtime manager keeps all caches and children in memory. For each cache
+// it gets the children, compares what matters to it (two fields of the StatefulSet),
+// and updates what differs.
 //
 //	operator KUBECONFIG NUMBER
 //
-// It ends when it has reconciled NUMBER caches once, which is what a restart of
-// an operator costs. Status, finalizers and everything else that would cost
-// more is left out.
+// It ends when it has reconciled NUMBER caches once: that is the cost of restarting
+// an operator. It leaves out status, finalizers and everything else that would cost
+// more.
 package main
 
 import (
@@ -82,8 +82,8 @@ type reconciler struct {
 	end  chan error
 }
 
-// Reconcile compares one cache's children. The fleet is converged, so that to
-// have something to update is an error of the benchmark.
+// Reconcile compares one cache's children. The fleet is converged, so an update is an
+// error of the benchmark.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	cache := &v1.ClusteredCache{}
 	if err := r.client.Get(ctx, request.NamespacedName, cache); err != nil {
@@ -125,7 +125,7 @@ func (r *reconciler) done(key client.ObjectKey) {
 	}
 }
 
-// finish ends the process; what comes after the first time does not count.
+// finish ends the process. Only the first call counts.
 func (r *reconciler) finish(err error) {
 	select {
 	case r.end <- err:

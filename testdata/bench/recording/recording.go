@@ -1,4 +1,4 @@
-// Package recording is what the counting proxy saw of one program: its requests,
+// Package recording has the requests that the counting proxy saw from one program,
 // so that another program can send the same.
 package recording
 
@@ -21,7 +21,7 @@ type Request struct {
 	Body        string     `json:"body,omitempty"`
 }
 
-// Of is r, whose body has been read.
+// Of returns r as a Request. The body of r must already have been read.
 func Of(r *http.Request, body string) Request {
 	return Request{
 		Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
@@ -29,8 +29,8 @@ func Of(r *http.Request, body string) Request {
 	}
 }
 
-// Resource is the plural name of what r is about ("other" if it is about no
-// object); named tells one object from a list of them.
+// Resource returns the plural name of the kind in the path of r, or "other" for a path
+// without a kind. named reports whether r is about one object and not about a list.
 func (r Request) Resource() (resource string, named bool) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	switch {
@@ -47,7 +47,7 @@ func (r Request) Resource() (resource string, named bool) {
 	return parts[0], len(parts) > 1
 }
 
-// Verb is the Kubernetes verb; "discovery" for all that is about no object.
+// Verb returns the Kubernetes verb, or "discovery" for a path without a kind.
 func (r Request) Verb() string {
 	resource, named := r.Resource()
 	switch {
