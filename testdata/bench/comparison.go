@@ -31,7 +31,7 @@ func (b *bench) comparison(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("BenchmarkConverged: no time in %q", out)
 	}
 	ns, err := strconv.ParseFloat(string(match[1]), 64)
-	return time.Duration(ns) / children, err
+	return time.Duration(ns) / childrenPerCache, err
 }
 
 // start returns how long the product takes to start and to end (the median of many

@@ -29,10 +29,10 @@ const (
 	// writers is the number of requests that we send at the same time while nothing
 	// is measured.
 	writers = 20
-	// size is the number of nodes of each cache.
-	size = 3
-	// children is the number of objects that a pass makes for each cache.
-	children = 4
+	// cacheSize is the number of nodes of each cache.
+	cacheSize = 3
+	// childrenPerCache is the number of objects that a pass makes for each cache.
+	childrenPerCache = 4
 )
 
 // populate creates n caches and lets the product create their children. It plays
@@ -63,7 +63,7 @@ func (c *controlPlane) createCaches(ctx context.Context, n int, namespaces ...st
 	for i := range caches {
 		caches[i] = &v1.ClusteredCache{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespaces[i%len(namespaces)], Name: fmt.Sprintf("cache-%05d", i)},
-			Spec: v1.ClusteredCacheSpec{Version: "1.6.38", Size: size, Resources: corev1.ResourceRequirements{
+			Spec: v1.ClusteredCacheSpec{Version: "1.6.38", Size: cacheSize, Resources: corev1.ResourceRequirements{
 				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
 			}},
 		}
@@ -164,8 +164,8 @@ func (c *controlPlane) writeChildren(ctx context.Context, n int, file string) er
 			}
 		}
 	}
-	if len(manifest.Items) != n*children {
-		return fmt.Errorf("%d children of %d caches: there should be %d of each", len(manifest.Items), n, children)
+	if len(manifest.Items) != n*childrenPerCache {
+		return fmt.Errorf("%d children of %d caches: there should be %d for each", len(manifest.Items), n, childrenPerCache)
 	}
 	data, err := json.Marshal(manifest)
 	if err != nil {

@@ -32,8 +32,8 @@ func (m *measurement) total() int {
 	return n
 }
 
-// lists is the number of lists that a pass reads.
-const lists = 5
+// listsPerPass is the number of lists that a pass reads.
+const listsPerPass = 5
 
 // median returns the median cost of a row, each quantity by itself.
 func (m *measurement) median() cost.Cost {
@@ -126,7 +126,7 @@ func (b *bench) count(ctx context.Context, c *controlPlane, m *measurement) erro
 	}
 	// The product reads pages ahead. At its end it cancels such requests, and they
 	// may never have reached the proxy.
-	if own := report.total(); own < len(requests) || own > len(requests)+lists {
+	if own := report.total(); own < len(requests) || own > len(requests)+listsPerPass {
 		return fmt.Errorf("%s reports %d requests, and sent %d", m.name, own, len(requests))
 	}
 	return nil

@@ -24,7 +24,7 @@ the answers' bodies, compressed where the client asked for it.
 func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
 func (f fleetResult) write(w io.Writer) {
-	say(w, "**%s caches, %s children**\n\n", number(f.caches), number(f.caches*children))
+	say(w, "**%s caches, %s children**\n\n", number(f.caches), number(f.caches*childrenPerCache))
 	say(w, "| | requests | wall | CPU | peak memory | received | wall ÷ lists | CPU ÷ lists | wall ÷ `reconcile` |\n|---|---|---|---|---|---|---|---|---|\n")
 	lists, pass := f.row(rowLists).median(), f.row(rowPass).median()
 	for _, m := range f.measurements {
