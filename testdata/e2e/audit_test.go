@@ -12,17 +12,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// unseen are the rights that the audit of this run cannot show, and what needs
-// them. TestRights in package reconcile shows them too.
+// unseen has the rights that the audit of this run cannot show, with what needs them.
+// TestRights in package reconcile shows them too.
 var unseen = map[string]string{
-	// OwnerReferencesPermissionEnforcement, which this API server runs, asks for
-	// it when an owner reference is set. An audit does not list such questions.
+	// This API server runs OwnerReferencesPermissionEnforcement, which checks the
+	// right when an owner reference is set. An audit does not list such checks.
 	"update cache.example.com/clusteredcaches/finalizers": "blockOwnerDeletion of the children",
-	// Only by chance here.
+	// This right is used here only by chance.
 	"get /persistentvolumeclaims": "a claim that changed while the pass ran",
 }
 
-// event is what we read of a line of the audit log.
+// event has what we read from a line of the audit log.
 type event struct {
 	Verb           string `json:"verb"`
 	ResponseStatus struct {
@@ -45,8 +45,8 @@ func (e event) resource() string {
 	return r
 }
 
-// Each right of the shipped ClusterRole was used by the passes of this run, and
-// no request of them was refused for want of another.
+// rightsAreUsed checks that the passes of this run used each right of the shipped
+// ClusterRole, and that the API server refused none of their requests.
 func rightsAreUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, e := range audited(t) {
@@ -72,7 +72,7 @@ func rightsAreUsed(t *testing.T) {
 	t.Logf("used: %v", slices.Sorted(maps.Keys(used)))
 }
 
-// audited are the requests of our ServiceAccount.
+// audited returns the requests of our ServiceAccount.
 func audited(t *testing.T) []event {
 	t.Helper()
 	file, err := os.Open(filepath.Join(state, "audit.log"))

@@ -14,7 +14,7 @@ import (
 
 const patience = 5 * time.Second
 
-// ask sends one command to a memcached, and reads all that it answers.
+// ask sends one command to a memcached and returns the whole answer.
 func ask(ctx context.Context, node, command string) (string, error) {
 	connection, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", node)
 	if err != nil {
@@ -31,7 +31,8 @@ func ask(ctx context.Context, node, command string) (string, error) {
 	return string(answer), err
 }
 
-// keys are spread over the nodes as client libraries do it.
+// keys returns enough keys that every node has some. nodeOf spreads them over the nodes
+// as client libraries do.
 func keys() []string {
 	var all []string
 	for i := range 30 {
@@ -63,7 +64,7 @@ func writeKeys(t *testing.T, nodes []string) {
 	}
 }
 
-// found counts the keys that the nodes have.
+// found returns how many keys the nodes have.
 func found(t *testing.T, nodes []string) int {
 	t.Helper()
 	n := 0
@@ -79,8 +80,8 @@ func found(t *testing.T, nodes []string) int {
 	return n
 }
 
-// watcher asks all nodes again and again, and remembers how many were silent at
-// the same time.
+// watcher asks all nodes again and again. It remembers how many were silent at the
+// same time.
 type watcher struct {
 	mu    sync.Mutex
 	most  int
@@ -96,13 +97,13 @@ func watch(t *testing.T, nodes []string) *watcher {
 	go func() {
 		defer close(w.ended)
 		for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
-			w.look(ctx, nodes)
+			w.poll(ctx, nodes)
 		}
 	}()
 	return w
 }
 
-func (w *watcher) look(ctx context.Context, nodes []string) {
+func (w *watcher) poll(ctx context.Context, nodes []string) {
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var silent []string
@@ -127,8 +128,8 @@ func (w *watcher) look(ctx context.Context, nodes []string) {
 	}
 }
 
-// result is the most nodes that were silent at the same time, and how many
-// different ones were.
+// result returns how many nodes at most were silent at the same time, and how many
+// different nodes were silent.
 func (w *watcher) result() (most, all int) {
 	w.stop()
 	<-w.ended

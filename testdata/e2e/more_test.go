@@ -16,7 +16,8 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// scriptOf is what GitLab would run for a job of our example, less the download.
+// scriptOf returns what GitLab would run for a job of our example, without the
+// download.
 func scriptOf(t *testing.T, job string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy", "ci", "gitlab-ci.yaml"))
@@ -35,8 +36,8 @@ func scriptOf(t *testing.T, job string) string {
 	return strings.Join(jobs[job].Script, "\n")
 }
 
-// meanwhile runs a command of a shell beside the test, for as long as a pass may
-// take, until the channel closes.
+// meanwhile runs a shell command while the test runs, at most as long as a pass may
+// take. The channel closes when the command has ended.
 func meanwhile(t *testing.T, command string) <-chan struct{} {
 	t.Helper()
 	ended := make(chan struct{})
@@ -49,8 +50,8 @@ func meanwhile(t *testing.T, command string) <-chan struct{} {
 	return ended
 }
 
-// volumesGrow makes a cache with volumes, and asks for larger ones. There is no
-// storage driver here that makes them larger: the test says that it is done.
+// volumesGrow creates a cache with volumes, and asks for larger ones. No storage
+// driver here can make them larger, so the test writes the new size to the status.
 func volumesGrow(t *testing.T) {
 	apply(t, `
 apiVersion: storage.k8s.io/v1
@@ -92,8 +93,8 @@ spec:
 	goodPass(t)
 }
 
-// namespaceDeleted deletes a namespace with a cache in it that has a hook: the
-// cache does not keep the namespace.
+// namespaceDeleted deletes a namespace that has a cache with a hook. The cache must
+// not keep the namespace.
 func namespaceDeleted(t *testing.T) {
 	apply(t, `
 apiVersion: v1
@@ -114,14 +115,14 @@ spec:
   deletion:
     hooks: [{name: never, image: "clusteredcache.test/tool:1"}]
 `)
-	// The pass sees for a while why there are no pods.
+	// For a while the pass sees why the pods are missing.
 	allowed := meanwhile(t, `
 		until kubectl get events -n gone | grep -q FailedCreate; do sleep 0.5; done
 		sleep 4
 		kubectl delete resourcequota -n gone none`)
 	goodPass(t)
 	<-allowed
-	spec(t, "gone", "gone", `{"size":1}`) // and its disruption budget goes
+	spec(t, "gone", "gone", `{"size":1}`) // removes its disruption budget too
 	goodPass(t)
 	sh(t, "kubectl delete namespace gone --wait=false")
 	eventually(t, time.Minute, "the cache is being deleted", func() bool {

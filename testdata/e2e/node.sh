@@ -1,6 +1,6 @@
 #!/bin/sh
-# Brings up a cluster of one node and runs the arguments against it: the first
-# process of namespaces that run.sh makes. KUBECONFIG is the administrator's.
+# Starts a cluster of one node and runs the arguments against it. It is the first
+# process in the namespaces that run.sh creates. KUBECONFIG is the administrator's.
 set -eu
 
 bin=$E2E_ASSETS
@@ -15,14 +15,14 @@ say() {
 	echo "e2e: $*" >&2
 }
 
-# start runs a program in the background, with its output in a log.
+# start runs a program in the background and writes its output to a log.
 start() {
 	name=$1
 	shift
 	"$@" >"$log/$name.log" 2>&1 &
 }
 
-# wait_for polls a command for three minutes.
+# wait_for runs a command until it succeeds, for at most three minutes.
 wait_for() {
 	what=$1
 	shift
@@ -37,13 +37,13 @@ wait_for() {
 
 private_mounts() {
 	mount --make-rshared /
-	# The last is where the controller manager makes volumes.
+	# The controller manager creates volumes in the last of these directories.
 	for directory in /run /var/lib/kubelet /var/log /tmp/hostpath_pv; do
 		mount -t tmpfs -o mode=755 tmpfs "$directory"
 	done
 	mkdir "$run"
-	# The kubelet insists on these, and they are the whole machine's: show it
-	# files of that content instead.
+	# The kubelet requires these settings, but they belong to the whole machine. So it
+	# gets files with the required values instead.
 	for setting in vm/overcommit_memory=1 kernel/panic=10 kernel/panic_on_oops=1; do
 		file=$run/$(basename "${setting%=*}")
 		echo "${setting#*=}" >"$file"
@@ -51,13 +51,13 @@ private_mounts() {
 	done
 }
 
-# network is the node's. Its DNS is the cluster's, also for the test.
+# network sets up the network of the node. The test uses the cluster's DNS too.
 network() {
 	printf 'nameserver %s\nsearch cluster.local\noptions ndots:5\n' "$address" >"$run/resolv.conf"
 	mount --bind "$run/resolv.conf" /etc/resolv.conf
 	ip link set lo up
-	# A default route that leads nowhere: with none, the addresses of Services
-	# could not be reached either.
+	# This default route leads nowhere. But without a default route, the addresses of
+	# Services could not be reached.
 	ip link add uplink type veth peer name nowhere
 	ip link set uplink up
 	ip link set nowhere up
@@ -124,7 +124,7 @@ control_plane() {
 		- level: None
 	END
 	start etcd etcd --data-dir "$E2E_STATE/etcd" --unsafe-no-fsync --log-level warn
-	# Rights on finalizers are asked for here, as OpenShift does.
+	# As on OpenShift, this API server checks rights on finalizers.
 	start apiserver kube-apiserver --etcd-servers http://127.0.0.1:2379 --cert-dir "$pki" --secure-port 6443 \
 		--advertise-address "$address" --endpoint-reconciler-type lease --allow-privileged --profiling=false \
 		--service-account-issuer https://kubernetes.default.svc \
@@ -181,7 +181,8 @@ node() {
 		}
 	END
 	start coredns "$E2E_COREDNS" -conf "$run/Corefile"
-	# Here alone: the libraries of the packages are for nft, which it runs.
+	# kube-proxy runs nft, which needs the libraries of the packages. No other program
+	# gets them.
 	start kube-proxy env LD_LIBRARY_PATH="$(echo "$E2E_DEBIAN"/usr/lib/*-linux-gnu)" \
 		kube-proxy --kubeconfig "$KUBECONFIG" --hostname-override node --proxy-mode nftables --cluster-cidr 10.244.0.0/24 \
 		--conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0 --conntrack-tcp-timeout-close-wait 0

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs the shipped CronJob, our image and real memcached on a real node: kubelet,
-# containerd, CNI and CoreDNS, on this machine, in namespaces of their own. Needs
-# root, Debian 12 and cgroup v1; Go and Debian packages are fetched. The packages
-# are unpacked into a cache, not installed: no service is started, no file of the
-# system changes. Everything ends with this process, also when it is killed; what
-# is left then, the next run removes.
+# containerd, CNI and CoreDNS. The node runs on this machine, in its own namespaces.
+# The test needs root, Debian 12 and cgroup v1, and fetches Go and Debian packages. It
+# unpacks the packages into a cache and does not install them. So it starts no service
+# and changes no file of the system. Everything ends with this process, even if the
+# process is killed. The next run then removes what is left.
 #
 #   run.sh            run the test
-#   run.sh --why-not  print why the test cannot run here, if so; fetch the packages
+#   run.sh --why-not  print why the test cannot run here, if it cannot; fetch the packages
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -15,14 +15,15 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/clusteredcache
 packages="containerd runc containernetworking-plugins nftables memcached"
 debian=$cache/debian-$(echo "$packages" | sha256sum | cut -c 1-12)
 state=/var/tmp/clusteredcache-e2e
-mountpoints="/var/lib/kubelet /tmp/hostpath_pv" # empty, for file systems of the node's own
+mountpoints="/var/lib/kubelet /tmp/hostpath_pv" # empty directories for the node's own file systems
 group=clusteredcache-e2e
 
 say() {
 	echo "e2e: $*" >&2
 }
 
-# impossible prints why the test cannot run here; nothing if it can.
+# impossible prints why the test cannot run here. It prints nothing if the test can
+# run.
 impossible() {
 	[ "$(id -u)" = 0 ] || { echo "it needs root"; return; }
 	grep -q '^VERSION_CODENAME=bookworm' /etc/os-release 2>/dev/null || { echo "it needs Debian 12"; return; }
@@ -33,22 +34,22 @@ impossible() {
 		[ -z "${KUBEBUILDER_ASSETS:-}" ] || [ -x "$KUBEBUILDER_ASSETS/$program" ] || { echo "KUBEBUILDER_ASSETS has no $program"; return; }
 	done
 	[ -d /sys/fs/cgroup/memory ] || { echo "it needs the hierarchies of cgroup v1"; return; }
-	mkdir "/sys/fs/cgroup/memory/$group-$$" 2>/dev/null || { echo "it may not make control groups"; return; }
+	mkdir "/sys/fs/cgroup/memory/$group-$$" 2>/dev/null || { echo "it needs the right to create control groups"; return; }
 	rmdir "/sys/fs/cgroup/memory/$group-$$"
-	unshare --net --mount --pid --fork --propagation private true 2>/dev/null || { echo "it may not make namespaces"; return; }
+	unshare --net --mount --pid --fork --propagation private true 2>/dev/null || { echo "it needs the right to create namespaces"; return; }
 	lock
 	part "$debian" fetch_packages || echo "it needs packages of Debian, which cannot be fetched"
 }
 
-# lock waits until no other run has the lock. All processes of a run have it, so
-# those of a killed one have ended too.
+# lock waits until no other run has the lock. All processes of a run have the lock, so
+# the processes of a killed run have ended by then.
 lock() {
 	exec 9>"$state.lock"
 	flock -n 9 || { say "waiting for another run, or for the end of a killed one" && flock -w 900 9; } ||
 		{ say "another run holds $state.lock"; exit 1; }
 }
 
-# fetch_packages unpacks what a node needs of Debian into directory $1.
+# fetch_packages unpacks the Debian packages that a node needs into directory $1.
 fetch_packages() {
 	say "fetching $packages"
 	mkdir -p "$1/archives/partial" && apt-get update -qq >&2 || return
@@ -67,15 +68,15 @@ build_coredns() {
 	GOFLAGS= GOWORK=off CGO_ENABLED=0 go build -C testdata/e2e/coredns -buildvcs=false -ldflags "-s -w" -o "$1/" .
 }
 
-# part makes a directory with function $2, unless it is there.
+# part creates directory $1 with function $2, unless it exists.
 part() {
 	[ ! -d "$1" ] || return 0
 	rm -rf "$1.tmp"
 	mkdir -p "$1.tmp" && "$2" "$1.tmp" && mv "$1.tmp" "$1"
 }
 
-# remove_groups removes the control groups of an earlier run. They outlive the
-# processes in them, for which there may still be some time to wait.
+# remove_groups removes the control groups of an earlier run. A group can be removed
+# only after its processes have ended, so remove_groups tries for 30 seconds.
 remove_groups() {
 	for try in $(seq 60); do
 		find /sys/fs/cgroup -depth -type d -path "*/$group*" -exec rmdir {} \; 2>/dev/null || true
@@ -86,7 +87,7 @@ remove_groups() {
 	exit 1
 }
 
-# build_images makes the images that the node gets, as archives in $state/images.
+# build_images builds the images of the node, as archives in $state/images.
 build_images() {
 	memcached=$debian/usr/bin/memcached
 	libraries=$(echo "$debian"/usr/lib/*-linux-gnu)
@@ -143,7 +144,7 @@ go build -buildvcs=false -o "$state/bin/tool" ./testdata/e2e/tool
 ln -s clusteredcache "$state/bin/kubectl-clusteredcache"
 build_images
 
-# The test has no network but its own. It is built before it enters that.
+# The test has only its own network, and is built before it enters that network.
 export E2E_STATE="$state" E2E_ASSETS="$assets" E2E_DEBIAN="$debian" E2E_COREDNS="$coredns/coredns" E2E_GROUP="/$group" GOTMPDIR="$state/tmp"
 isolated="setpriv --pdeathsig KILL unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private"
 setpriv --pdeathsig KILL \

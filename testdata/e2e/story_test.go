@@ -73,7 +73,7 @@ spec: {version: "1.6.18-next"}
 `
 )
 
-// The life of a cache, with nothing but what is shipped.
+// TestStory is the life of a cache. It uses only the shipped manifests and image.
 func TestStory(t *testing.T) {
 	for _, chapter := range []struct {
 		name string
@@ -112,7 +112,7 @@ func installed(t *testing.T) {
 
 func comesUp(t *testing.T) {
 	apply(t, sessions)
-	message := goodPass(t) // it lingers until they are up
+	message := goodPass(t) // lingers until the nodes are ready
 	c := cache(t, "shop", "sessions")
 	if condition(c, v1.ConditionAvailable).Status != metav1.ConditionTrue || c.Status.CurrentVersion != "1.6.18" || len(c.Status.Nodes) != 3 {
 		t.Errorf("after a pass: %+v", c.Status)
@@ -167,9 +167,9 @@ func rolled(t *testing.T) {
 	writeKeys(t, nodes)
 }
 
-// badImage does it to two caches: the controller itself heals a rollout of the
-// first, and waits for ever at a broken node of the second, whose StatefulSet was
-// made by hand.
+// badImage gives two caches a bad image and takes it back. The StatefulSet controller
+// itself heals the rollout of the first. The StatefulSet of the second was created by
+// hand, and its controller would wait without end for the broken node.
 func badImage(t *testing.T) {
 	apply(t, ordered)
 	goodPass(t)
@@ -179,7 +179,7 @@ func badImage(t *testing.T) {
 	for _, name := range []string{"sessions", "ordered"} {
 		spec(t, "shop", name, `{"version":"nosuch"}`)
 	}
-	goodPass(t) // it lingers, and leaves the rollouts to the next pass
+	goodPass(t) // lingers, and leaves the rollouts to the next pass
 	c := cache(t, "shop", "sessions")
 	if c.Status.CurrentVersion != "1.6.18-next" || c.Status.ReadyReplicas != 3 || condition(c, v1.ConditionAvailable).Status == metav1.ConditionTrue {
 		t.Errorf("status %+v", c.Status)
@@ -240,8 +240,8 @@ func podsOf(t *testing.T, name string) []corev1.Pod {
 	return list.Items
 }
 
-// processOf finds a pod's process by its control group: all processes of the
-// node are in our process namespace.
+// processOf finds a pod's process by its control group. All processes of the node are
+// in our process namespace.
 func processOf(t *testing.T, uid, program string) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
@@ -263,8 +263,8 @@ func processOf(t *testing.T, uid, program string) int {
 	return 0
 }
 
-// A Job by hand, a pipeline and, if its minute has come, the schedule: each write
-// is made once, and all of them end well.
+// passesAtTheSameTime runs a Job by hand and two passes as in a pipeline. The schedule
+// may start another pass. Each write is made once, and all passes succeed.
 func passesAtTheSameTime(t *testing.T) {
 	before := get(t, "shop", "sessions", &appsv1.StatefulSet{}).Generation
 	spec(t, "shop", "sessions", `{"args":["--threads=2"]}`)
@@ -284,8 +284,8 @@ func passesAtTheSameTime(t *testing.T) {
 	}
 }
 
-// pipeline runs the commands of the example for GitLab as they stand, and kubectl
-// finds the plugin.
+// pipeline runs the commands of our example for GitLab unchanged, and checks that
+// kubectl finds the plugin.
 func pipeline(t *testing.T) {
 	dir := filepath.Join(state, "pipeline")
 	sh(t, "mkdir -p "+dir+"/caches")
@@ -310,7 +310,7 @@ func pipeline(t *testing.T) {
 	}
 }
 
-// deleted deletes the cache; the hook copies keys from its nodes to another cache.
+// deleted deletes the cache. Its hook copies keys from its nodes to another cache.
 func deleted(t *testing.T) {
 	nodes := cache(t, "shop", "sessions").Status.Nodes
 	writeKeys(t, nodes)
@@ -330,7 +330,7 @@ func deleted(t *testing.T) {
 	eventually(t, 3*time.Minute, "the nodes are gone", func() bool { return len(podsOf(t, "sessions")) == 0 })
 }
 
-// scheduled waits for a pass that nobody but the schedule has started.
+// scheduled waits for a pass that the schedule has started.
 func scheduled(t *testing.T) {
 	eventually(t, 5*time.Minute, "a Job by the schedule succeeds", func() bool {
 		jobs := &batchv1.JobList{}
@@ -343,8 +343,8 @@ func scheduled(t *testing.T) {
 	})
 }
 
-// rolesOnly narrows the rights down to Roles in shop and catalog, then takes one
-// away: that namespace is reported, and the other done.
+// rolesOnly reduces the rights to Roles in shop and catalog, then deletes the Role in
+// catalog. The pass reports that namespace and handles the other one.
 func rolesOnly(t *testing.T) {
 	install(t, "namespaces")
 	sh(t, "kubectl delete clusterrolebinding clusteredcache; kubectl delete clusterrole clusteredcache")
@@ -364,6 +364,6 @@ spec: {version: "1.6.18"}
 		t.Errorf("exit status %d: %s", status, message)
 	}
 	if s := get(t, "shop", "small", &appsv1.StatefulSet{}); *s.Spec.Replicas != 2 {
-		t.Errorf("the namespace that is covered was not done")
+		t.Errorf("the pass did not scale the cache in the other namespace")
 	}
 }

@@ -1,4 +1,4 @@
-// Package e2e runs the shipped manifests and image on a real node: see run.sh.
+// Package e2e runs the shipped manifests and image on a real node. run.sh starts it.
 package e2e
 
 import (
@@ -29,7 +29,7 @@ const system = "clusteredcache-system"
 
 var (
 	cluster client.Client
-	// root is the repository, state the directory of this run.
+	// root is the directory of the repository, state the directory of this run.
 	root, state string
 )
 
@@ -62,7 +62,7 @@ func connect() error {
 	return err
 }
 
-// sh runs a command of a POSIX shell, which must succeed.
+// sh runs a command in a POSIX shell. The command must succeed.
 func sh(t *testing.T, command string) string {
 	t.Helper()
 	out, status := shell(t, command)
@@ -83,7 +83,7 @@ func shell(t *testing.T, command string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// apply applies manifests as a person would.
+// apply applies manifests as a user would.
 func apply(t *testing.T, manifests string) {
 	t.Helper()
 	file := filepath.Join(state, "manifests.yaml")
@@ -93,8 +93,8 @@ func apply(t *testing.T, manifests string) {
 	sh(t, "kubectl apply --server-side -f "+file)
 }
 
-// install applies deploy with components and our image, as a user's own
-// kustomization has it.
+// install applies deploy with components and our image, by a kustomization like a
+// user's.
 func install(t *testing.T, components ...string) {
 	t.Helper()
 	overlay := filepath.Join(state, "overlay")
@@ -110,8 +110,8 @@ func install(t *testing.T, components ...string) {
 }
 
 // pass starts a Job from the CronJob by hand, waits for its end and returns its
-// termination message and exit status. The Job is not the CronJob's, whose history
-// limit would take it away before it is read.
+// termination message and exit status. The CronJob does not own the Job, because its
+// history limit would delete the Job before the test reads it.
 func pass(t *testing.T) (string, int32) {
 	t.Helper()
 	name := fmt.Sprintf("by-hand-%d", time.Now().UnixNano())
@@ -129,7 +129,7 @@ func pass(t *testing.T) (string, int32) {
 	return message, status
 }
 
-// goodPass is a pass that must succeed.
+// goodPass runs a pass that must succeed, and returns its termination message.
 func goodPass(t *testing.T) string {
 	t.Helper()
 	message, status := pass(t)
@@ -139,7 +139,7 @@ func goodPass(t *testing.T) string {
 	return message
 }
 
-// ended is the termination message and the exit status of a Job's pod.
+// ended returns the termination message and the exit status of a Job's pod.
 func ended(t *testing.T, job string) (string, int32) {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -197,7 +197,7 @@ func eventually(t *testing.T, within time.Duration, what string, so func() bool)
 	}
 }
 
-// standing is what to know of a cluster in which something does not come.
+// standing returns the state of the cluster, for a failure message.
 func standing() string {
 	cmd := exec.CommandContext(context.Background(), "sh", "-c",
 		"kubectl get clusteredcaches,pods,jobs -A; kubectl get events -A --field-selector type=Warning | tail -n 15")

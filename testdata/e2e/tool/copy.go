@@ -13,8 +13,8 @@ import (
 
 const patience = 5 * time.Second
 
-// copyKeys copies keys from the nodes that a deletion hook is told of. A key that
-// no node has is an error.
+// copyKeys copies keys from the nodes in a deletion hook's environment. It fails if no
+// node has a key.
 func copyKeys(args []string) error {
 	if len(args) < 2 {
 		return errors.New("usage: tool copy TARGET KEY...")
@@ -57,7 +57,7 @@ func get(node, key string) (string, bool, error) {
 	return lines[1], true, nil
 }
 
-// ask sends one command to a memcached, and reads all that it answers.
+// ask sends one command to a memcached and returns the whole answer.
 func ask(node, command string) (string, error) {
 	connection, err := net.DialTimeout("tcp", node, patience)
 	if err != nil {

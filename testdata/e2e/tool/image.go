@@ -19,8 +19,8 @@ import (
 
 type object = map[string]any
 
-// image writes an image of one layer in the form of `docker save`. Programs that
-// are linked dynamically get their libraries, too.
+// image writes an image of one layer in the format of `docker save`. It adds the
+// libraries of programs that are linked dynamically.
 func image(args []string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	out := flags.String("o", "", "file to write")
@@ -74,9 +74,9 @@ func (f file) write(w *tar.Writer) error {
 	return err
 }
 
-// layerOf is a layer with files, given as FILE or FILE=PATH, and their libraries.
+// layerOf returns a layer with files, given as FILE or FILE=PATH, and their libraries.
 func layerOf(given []string) ([]byte, error) {
-	sources := map[string]string{} // path in the image -> here
+	sources := map[string]string{} // maps a path in the image to a path here
 	for _, g := range given {
 		source, target, named := strings.Cut(g, "=")
 		if !named {
@@ -116,8 +116,8 @@ func layerOf(given []string) ([]byte, error) {
 
 var library = regexp.MustCompile(`(?m)^\s*(?:(\S+) => )?(/\S+) \(0x`)
 
-// libraries adds what the program is linked with, found as the loader finds it
-// here. A static program has none.
+// libraries adds the libraries that the loader finds here for the program. A static
+// program has none.
 func libraries(program string, sources map[string]string) {
 	out, err := exec.Command("ldd", program).Output()
 	if err != nil {

@@ -1,9 +1,9 @@
-// tool is what the test's node needs besides Kubernetes, in one static program:
+// tool does in one static program what the test's node needs besides Kubernetes:
 //
 //	tool image -o FILE -name IMAGE [-entrypoint COMMAND] FILE[=PATH]...
 //	        writes an archive with an image of these files, for `ctr images import`
 //	tool pause
-//	        waits for its end: what keeps the namespaces of a pod
+//	        waits for a signal to end, and so keeps the namespaces of a pod
 //	tool copy TARGET KEY...
 //	        copies the keys from the nodes in $CACHE_NODES to the memcached TARGET
 package main
