@@ -1,8 +1,8 @@
 #!/bin/sh
-# The main job of clusteredcache, shown on a control plane of its own: an API
-# server with the real StatefulSet and garbage-collection controllers. There are
-# no machines, so the control plane marks pods Running and Ready itself, and no
-# image is pulled. Nothing is left behind.
+# This demo shows the main job of clusteredcache on its own control plane: an API
+# server with the real StatefulSet and garbage-collection controllers. Without
+# machines, the control plane itself marks pods Running and Ready, and no image is
+# pulled. The demo leaves nothing behind.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -10,7 +10,7 @@ dir=
 finish() {
 	status=$?
 	trap - EXIT HUP INT TERM
-	exec 3>&- # up ends with its standard input
+	exec 3>&- # up ends when its standard input ends
 	wait
 	[ -z "$dir" ] || rm -rf "$dir"
 	exit "$status"
@@ -20,15 +20,15 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# build_clusteredcache does so without -trimpath: what the control plane was built
-# from need not be compiled again.
+# build_clusteredcache builds without -trimpath. So Go does not compile packages again
+# that it compiled for the control plane.
 build_clusteredcache() {
 	echo "building clusteredcache" >&2
 	CGO_ENABLED=0 go build -buildvcs=false -o "$dir/bin/clusteredcache" ./cmd/clusteredcache
 }
 
-# start_control_plane runs up until we end, however we end, and points kubectl and
-# clusteredcache at it.
+# start_control_plane runs up until we end, even if we are killed. It points kubectl
+# and clusteredcache at the control plane.
 start_control_plane() {
 	echo "starting a control plane" >&2
 	mkfifo "$dir/stdin"
@@ -51,7 +51,7 @@ step() {
 	printf '# %s\n' "$@"
 }
 
-# run shows a command, as one would type it, and runs it. The command does not get
+# run prints a command as a user would type it, and runs it. The command does not get
 # the pipe that keeps the control plane alive.
 run() {
 	printf '\n$'
@@ -75,17 +75,17 @@ run kubectl create namespace shop
 run kubectl apply -f testdata/demo/sessions.yaml -f testdata/demo/catalog.yaml -f testdata/demo/preview.yaml
 run kubectl get clusteredcaches -A
 
-step "One pass. It takes every step that is safe now, and holds back the nodes of" \
-	"catalog, whose ConfigMap does not exist."
+step "One pass. It takes every step that is safe now, but does not create the nodes" \
+	"of catalog: the ConfigMap of catalog does not exist."
 run clusteredcache reconcile -A --yes
 
-step "With the ConfigMap, passes until everything has settled."
+step "The ConfigMap is created. Passes follow until everything has settled."
 run kubectl apply -f testdata/demo/catalog-config.yaml
 run clusteredcache reconcile -A --wait --yes
 run kubectl get clusteredcaches -A
 run kubectl -n shop get statefulsets,services,poddisruptionbudgets
 
-step "A second pass over a settled fleet reads, and writes nothing."
+step "A second pass over a settled fleet reads everything and writes nothing."
 run clusteredcache reconcile -A --verbose --yes
 
 step "Scale up, as an autoscaler would."
@@ -96,27 +96,27 @@ step "Another version: the nodes are replaced one after the other."
 run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"1.6.39"}}'
 run clusteredcache reconcile -n shop sessions --wait --yes
 
-step "A version whose image cannot be pulled: one node is down, the others run on, and" \
-	"the status names it. The version before heals it."
+step "A version whose image cannot be pulled: one node is down, the others keep running," \
+	"and the status names that node. The earlier version heals it."
 run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"broken-1.6.40"}}'
 run clusteredcache reconcile -n shop sessions --linger=5s --yes
 run clusteredcache status -n shop --verbose
 run kubectl -n shop patch clusteredcache sessions --type=merge --patch '{"spec":{"version":"1.6.39"}}'
 run clusteredcache reconcile -n shop sessions --wait --yes
 
-step "Somebody changes a StatefulSet by hand. The pass says who, and repairs it."
+step "Somebody changes a StatefulSet by hand. The pass names the tool, and repairs it."
 run kubectl -n shop scale statefulset sessions --replicas=1
 run clusteredcache reconcile -A --wait --yes
 run kubectl get clusteredcaches -A
 
-step "A cache is deleted. First a look at what comes next: its clients are sent away."
+step "A cache is deleted. First, diff shows what comes next: its clients must leave."
 run kubectl -n shop delete clusteredcache sessions --wait=false
 run clusteredcache diff -n shop sessions || [ $? -eq 1 ] # there are changes
 
-step "Then the whole deletion in one run: clients have time to leave, a hook runs once" \
-	"for each node, the pass lets go, and the garbage collector takes the children."
+step "Then the whole deletion in one run: clients have time to leave, and a hook runs once" \
+	"for each node. The pass removes its finalizer, the garbage collector the children."
 run clusteredcache reconcile -n shop sessions --wait --yes
 run kubectl -n shop wait --for=delete statefulset/sessions --timeout=60s
 run kubectl -n shop get clusteredcaches,statefulsets
 
-step "That was the demo. The control plane goes away with it."
+step "This was the demo. Its control plane ends now."
