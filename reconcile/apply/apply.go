@@ -1,20 +1,21 @@
-// Package apply is the only writer of a pass. It sends the steps of a plan
-// one after the other, each bound to the object that the plan saw, and says
-// what the API server answered.
+// Package apply is the only writer of a pass. It sends the steps of a plan in order
+// and records what the API server answered.
 //
-// The bindings, so that an old pass never undoes what a newer one did:
+// Every write is bound to what the plan saw, so that an old pass cannot undo the
+// work of a newer one:
 //
-//   - before its first write to a cache, the cache itself is confirmed: by the
-//     write (finalizer, finalize) or by one GET of its metadata
-//   - an existing child is applied with its uid and resourceVersion
-//   - a missing child is applied with a resourceVersion that no object has,
-//     which creates and never overwrites
-//   - a StatefulSet is replaced by uid and resourceVersion, and the new one
-//     applied as a missing child is
-//   - status is written with the last resourceVersion seen of the cache
+//   - Before the first write to a cache, the cache itself is confirmed. The
+//     finalizer steps confirm it themselves; otherwise one GET of its metadata
+//     does.
+//   - An existing child is applied with its uid and resourceVersion.
+//   - A missing child is applied with a resourceVersion that no object has. Such an
+//     apply can create an object but never overwrites one.
+//   - A StatefulSet is replaced by uid and resourceVersion. The new one is applied
+//     like a missing child.
+//   - The status is written with the last resourceVersion seen of the cache.
 //
-// Whether writes are real is the client's business: a dry-run client makes the
-// same calls.
+// The client decides whether writes are real. A dry-run client makes the same
+// calls.
 package apply
 
 import (
@@ -36,17 +37,17 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// ErrStale says that the cluster is no longer what the plan saw: observe and
-// plan the cache again.
+// ErrStale reports that the cluster has changed since the plan was made. The caller
+// must observe and plan the cache again.
 var ErrStale = errors.New("changed since it was observed")
 
-// ErrBusy says that a controller kept writing an object between our reads and
-// writes: leave it for the next pass.
+// ErrBusy reports that a controller kept writing an object between our reads and
+// writes. The caller must leave the cache to the next pass.
 var ErrBusy = errors.New("being written by others")
 
-// ErrThrottled says that the API server has too much to do, and had for as long
-// as a run waits for that.
-var ErrThrottled = errors.New("the API server has too much to do, and asked for too long to wait")
+// ErrThrottled reports that the API server answered 429 to every request for as
+// long as a run waits.
+var ErrThrottled = errors.New("the API server answered 429 (too many requests) for longer than a run waits")
 
 // Writer sends steps through a client.
 type Writer struct {
@@ -54,8 +55,9 @@ type Writer struct {
 	estimate func(error) string
 }
 
-// NewWriter returns a Writer through c. estimate, if not nil, decides which
-// refusals make a step estimated instead of failed: it gives the reason, or "".
+// NewWriter returns a Writer that uses c. The function estimate, if not nil,
+// decides which refusals make a step estimated instead of failed. It returns the
+// reason, or "" for a failure.
 func NewWriter(c client.Client, estimate func(error) string) *Writer {
 	if estimate == nil {
 		estimate = func(error) string { return "" }
@@ -63,23 +65,25 @@ func NewWriter(c client.Client, estimate func(error) string) *Writer {
 	return &Writer{client: c, estimate: estimate}
 }
 
-// Done is what became of a plan.
+// Done holds the results of a plan that was executed.
 type Done struct {
 	Outcomes []model.Outcome
 	// CacheVersion is the cache's resourceVersion after its last write.
 	CacheVersion string
 }
 
-// Execute sends the plan's steps in order. A step that fails does not keep
-// back the others, but for the finalizer: without it nothing is made; and in a
-// deletion, where each needs the one before. The error is ErrStale, ErrBusy, the end of ctx (between two steps), one
-// that is Fatal, or a read that failed; Done holds what came before it.
+// Execute sends the plan's steps in order. After a failed step the next ones still
+// run, with two exceptions: the finalizer step, and every step of a deletion.
+//
+// The error is ErrStale, ErrBusy, the cause of the end of ctx (checked between two
+// steps), a Fatal error, or a read that failed. Done holds the outcomes up to the
+// error.
 func (w *Writer) Execute(ctx context.Context, in model.Input, p model.Plan) (Done, error) {
 	done := Done{CacheVersion: in.Cache.ResourceVersion}
 	if len(p.Steps) == 0 {
 		return done, nil
 	}
-	// A step once begun is ended: what ctx ends is the way to the next.
+	// The end of ctx must not cut a step short. It only stops the next one.
 	request, end := outlasting(ctx)
 	defer end()
 	if p.Steps[0].Target.Kind != model.KindCache && !in.OnPaper {
@@ -89,17 +93,17 @@ func (w *Writer) Execute(ctx context.Context, in model.Input, p model.Plan) (Don
 		}
 		done.CacheVersion = version
 	}
-	earlier := earlier{}
+	before := earlier{}
 	for _, step := range p.Steps {
 		if ctx.Err() != nil {
 			return done, context.Cause(ctx)
 		}
-		o, err := w.step(request, step, earlier[step.Target])
+		o, err := w.step(request, step, before[step.Target])
 		if err != nil {
 			return done, fmt.Errorf("%s %s: %w", step.Action, step.Target, err)
 		}
 		done.Outcomes = append(done.Outcomes, o)
-		earlier.note(o)
+		before.note(o)
 		switch {
 		case o.Result == model.Failed && Fatal(o.Err):
 			return done, o.Err
@@ -112,14 +116,16 @@ func (w *Writer) Execute(ctx context.Context, in model.Input, p model.Plan) (Don
 	return done, nil
 }
 
-// earlier is what earlier steps of a plan made of the objects they were about.
+// earlier records, by object, what the earlier steps of a plan did to it.
 type earlier map[model.Ref]written
 
+// written is the result of a step for its object.
 type written struct {
 	version string // the resourceVersion that the object has now
-	undone  bool   // it was only tried, so that what needs it cannot be
+	undone  bool   // a dry run stored nothing, so the next step cannot be tried
 }
 
+// note records the outcome of a step.
 func (e earlier) note(o model.Outcome) {
 	switch {
 	case o.Object != nil:
@@ -129,8 +135,9 @@ func (e earlier) note(o model.Outcome) {
 	}
 }
 
-// confirm makes sure that the cache is still the one that was planned for: a
-// pass may have been paused since it listed the fleet.
+// confirm checks that the cache is still the one that was planned for. A pass may
+// have been paused since it listed the fleet. It returns the current
+// resourceVersion.
 func (w *Writer) confirm(ctx context.Context, cache *v1.ClusteredCache) (string, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
@@ -146,7 +153,8 @@ func (w *Writer) confirm(ctx context.Context, cache *v1.ClusteredCache) (string,
 	return m.ResourceVersion, nil
 }
 
-// step sends one step; before is what an earlier step did to the same object.
+// step sends one step. The argument before is what an earlier step did to the same
+// object.
 func (w *Writer) step(ctx context.Context, s model.Step, before written) (model.Outcome, error) {
 	switch {
 	case s.After != "":
@@ -169,7 +177,7 @@ func (w *Writer) step(ctx context.Context, s model.Step, before written) (model.
 	case errors.Is(err, ErrStale), errors.Is(err, ErrBusy):
 		return model.Outcome{}, err
 	case s.Target.Kind == model.KindJob && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return model.Outcome{}, ErrStale // a deletion goes on without Jobs then
+		return model.Outcome{}, ErrStale // the deletion then continues without Jobs
 	}
 	if reason := w.estimate(err); reason != "" {
 		return w.estimated(ctx, s, reason)
@@ -177,8 +185,9 @@ func (w *Writer) step(ctx context.Context, s model.Step, before written) (model.
 	return model.Outcome{Step: s, Result: model.Failed, Err: withRule(err), Rejected: Rejected(err)}, nil
 }
 
-// estimated is the outcome of a step that could not be tried. The conflict by
-// which a create finds an object that is in its way is made up for by a look.
+// estimated returns the outcome of a step that the server did not try. A create
+// that was not tried cannot conflict with an existing object, so estimated looks
+// for one itself.
 func (w *Writer) estimated(ctx context.Context, s model.Step, reason string) (model.Outcome, error) {
 	if s.Action == model.ActionCreate {
 		key := client.ObjectKey{Namespace: s.Target.Namespace, Name: s.Target.Name}
@@ -189,6 +198,7 @@ func (w *Writer) estimated(ctx context.Context, s model.Step, reason string) (mo
 	return model.Outcome{Step: s, Result: model.Estimated, Estimate: reason}, nil
 }
 
+// send sends a step in the way that its action asks for.
 func (w *Writer) send(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	switch s.Action {
 	case model.ActionDelete:
@@ -203,9 +213,10 @@ func (w *Writer) send(ctx context.Context, s model.Step, version string) (model.
 	return w.apply(ctx, s, version)
 }
 
-// Status writes the status of the cache; version is the cache's resourceVersion
-// as last seen (the status endpoint takes no notice of a uid). It tells whether
-// the server took it; a refusal that is an estimate elsewhere is none here.
+// Status writes the status of the cache, and reports whether the server stored it.
+// The version is the last resourceVersion seen of the cache, because the status
+// endpoint ignores a uid. If the server could not try the write, Status returns
+// false without an error.
 func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent runtime.ApplyConfiguration, version string) (bool, error) {
 	raw, err := body(intent, "", version)
 	if err != nil {
@@ -230,13 +241,13 @@ func (w *Writer) Status(ctx context.Context, cache *v1.ClusteredCache, intent ru
 	return false, fmt.Errorf("writing the status: %w", err)
 }
 
-// maxEnding is how long a write under way goes on after the run was ended: less
-// than the grace that Kubernetes gives a pod, with room for the report.
+// maxEnding is how long a write may continue after the run was ended. It is less
+// than the grace period of a pod, and leaves time for the report.
 const maxEnding = 10 * time.Second
 
-// outlasting is a context for writes that the end of ctx should not cut short.
-// An API server that does not answer, or asks to wait, does not hold up the end
-// for ever: a write without an answer is made good by the next pass.
+// outlasting returns a context for writes that the end of ctx should not cut short.
+// The writes still end at most maxEnding later, even if the API server does not
+// answer. The next pass repairs what a write without an answer left open.
 func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -249,22 +260,23 @@ func outlasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return request, func() { stop(); cancel() }
 }
 
-// Fatal reports whether every other cache would meet the error as well.
+// Fatal reports whether every other cache would meet the error too.
 func Fatal(err error) bool { return apierrors.IsUnauthorized(err) || errors.Is(err, ErrThrottled) }
 
-// Rejected reports whether the server would repeat its refusal. Other failures may
-// be gone at the next try.
+// Rejected reports whether the server would refuse the same request again. Other
+// failures may be gone at the next try.
 func Rejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// stale tells the answers that mean: not the object you think it is.
+// stale reports whether an answer means that the object is not the one that the
+// plan saw.
 func stale(err error) bool {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
 		return true
 	}
-	// An object that was deleted and made again under the same name.
+	// The object was deleted and created again under the same name.
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && apierrors.IsInvalid(err) && strings.HasSuffix(cause.Field, "metadata.uid")
 }

@@ -13,7 +13,8 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// Events writes what happened to a cache as Events, of the time at.
+// Events writes one Event of the cache for each of events. The argument at is their
+// time.
 func (w *Writer) Events(ctx context.Context, cache *v1.ClusteredCache, at metav1.MicroTime, events []model.Event) error {
 	ctx, end := outlasting(ctx)
 	defer end()

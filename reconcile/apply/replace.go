@@ -12,16 +12,17 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// The garbage collector lets go of a StatefulSet's pods before it goes: so long
-// a pass waits for that, then the next one goes on.
+// The garbage collector first removes the owner reference from the pods, and then
+// deletes the StatefulSet. A pass waits maxOrphaning for that, and then leaves the
+// rest to the next pass.
 const (
 	maxOrphaning  = 10 * time.Second
 	orphaningPoll = 100 * time.Millisecond
 )
 
-// replace deletes an object without its dependents, waits until it is gone and
+// replace deletes an object without its dependents, waits until it is gone, and
 // applies the intent in its place. A pass that ends in between leaves a missing
-// object, which the next one creates.
+// object. The next pass creates it.
 func (w *Writer) replace(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := s.Live.GetUID()
 	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
@@ -41,7 +42,7 @@ func (w *Writer) replace(ctx context.Context, s model.Step, version string) (mod
 		case left.GetUID() != uid:
 			return model.Outcome{}, ErrStale
 		case left.GetDeletionTimestamp() == nil:
-			// A dry run: nothing was stored.
+			// This is a dry run, so nothing was stored.
 			return model.Outcome{Step: s, Result: model.Estimated, Estimate: "a dry run cannot try it before the old one is gone"}, nil
 		case time.Now().After(end):
 			return model.Outcome{}, ErrBusy
@@ -49,6 +50,7 @@ func (w *Writer) replace(ctx context.Context, s model.Step, version string) (mod
 	}
 }
 
+// putInPlace creates the new object, and reports it as a replacement.
 func (w *Writer) putInPlace(ctx context.Context, s model.Step) (model.Outcome, error) {
 	create := s
 	create.Action, create.Live = model.ActionCreate, nil

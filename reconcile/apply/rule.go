@@ -9,8 +9,9 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// withRule names the missing rule where a cluster enforces who may refer to an
-// owner, as OpenShift does: the server's answer does not.
+// withRule adds the missing RBAC rule to a refusal to set an owner reference. Some
+// clusters, such as OpenShift, restrict who may set one, and their answer does not
+// name the rule.
 func withRule(err error) error {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot set blockOwnerDeletion") {
 		return err

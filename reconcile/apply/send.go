@@ -25,20 +25,20 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// createOnly is a resourceVersion that no stored object has: an apply with it
-// creates a missing object, and is a conflict when there is one, in spite of
-// force.
+// createOnly is a resourceVersion that no stored object has. An apply with it
+// creates a missing object. If the object exists, the apply is a conflict in spite
+// of force.
 const createOnly = "1"
 
-// A controller that writes status in a loop must not keep us from our write:
-// so many tries, within so long.
+// maxTries and maxBusy bound the tries of one write. A controller that writes
+// status in a loop could otherwise keep us from our write for ever.
 const (
 	maxTries = 10
 	maxBusy  = 5 * time.Second
 )
 
-// persist calls send, again with the object's new resourceVersion while
-// nothing but others' fields has changed.
+// persist calls send, and calls it again with the new resourceVersion as long as
+// only fields of others have changed.
 func (w *Writer) persist(ctx context.Context, s model.Step, version string, send func(version string) error) error {
 	start := time.Now()
 	for try := 1; ; try++ {
@@ -47,7 +47,8 @@ func (w *Writer) persist(ctx context.Context, s model.Step, version string, send
 			return err
 		}
 		if s.Live == nil || s.Target.Kind == model.KindCache || s.Target.Kind == model.KindPod {
-			// What a pod's status says is why the step was planned.
+			// The status of a pod is why the step was planned, so any change to it
+			// counts.
 			return ErrStale
 		}
 		if version, err = w.newVersion(ctx, s); err != nil {
@@ -60,9 +61,9 @@ func (w *Writer) persist(ctx context.Context, s model.Step, version string, send
 	}
 }
 
-// newVersion reads the object again. It returns ErrStale unless the object is
-// what the plan saw in all that concerns us: same uid, same spec, and our
-// entry in managedFields untouched.
+// newVersion reads the object again and returns its resourceVersion. It returns
+// ErrStale if the object is gone or being deleted, or if its uid, its spec or our
+// entry in managedFields has changed.
 func (w *Writer) newVersion(ctx context.Context, s model.Step) (string, error) {
 	fresh := newObject(s.Target.Kind)
 	err := w.client.Get(ctx, types.NamespacedName{Namespace: s.Target.Namespace, Name: s.Target.Name}, fresh)
@@ -78,6 +79,8 @@ func (w *Writer) newVersion(ctx context.Context, s model.Step) (string, error) {
 	return fresh.GetResourceVersion(), nil
 }
 
+// apply sends the intent of a step as a server-side apply with force. It compares
+// the answer with the live object and with the intent.
 func (w *Writer) apply(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := types.UID("")
 	if s.Live != nil {
@@ -107,8 +110,8 @@ func (w *Writer) apply(ctx context.Context, s model.Step, version string) (model
 	return o, nil
 }
 
-// body is the intent with the preconditions. It is taken apart no further than
-// that needs: the intent of a plan stays as it is, and so do its values.
+// body returns the intent as JSON, with uid and resourceVersion as preconditions.
+// It decodes only the metadata, so that every other value stays as it is.
 func body(intent runtime.ApplyConfiguration, uid types.UID, version string) ([]byte, error) {
 	object, metadata := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	raw, err := json.Marshal(intent)
@@ -136,24 +139,29 @@ func body(intent runtime.ApplyConfiguration, uid types.UID, version string) ([]b
 	return raw, nil
 }
 
-// unchanged compares content, not resourceVersions: a dry run never moves one.
+// unchanged reports whether an apply changed nothing. It compares content and not
+// resourceVersions, because a dry run never changes a resourceVersion.
 func unchanged(before, after fields.Object) bool {
 	return fields.SameOwners(before, after) && equality.Semantic.DeepEqual(bare(before), bare(after))
 }
 
+// bare returns a copy of o without the parts that differ between answers to
+// different requests.
 func bare(o fields.Object) fields.Object {
 	c := o.DeepCopyObject().(fields.Object)
 	c.SetResourceVersion("")
-	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // lists leave it out
+	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // absent in the items of a list
 	c.SetManagedFields(nil)
 	if sts, ok := c.(*appsv1.StatefulSet); ok {
 		for i := range sts.Spec.VolumeClaimTemplates {
-			sts.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{} // protobuf leaves it out
+			sts.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{} // absent in protobuf
 		}
 	}
 	return c
 }
 
+// delete deletes the object that the plan saw. An object that is already gone
+// counts as deleted.
 func (w *Writer) delete(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	uid := s.Live.GetUID()
 	err := w.client.Delete(ctx, s.Live.DeepCopyObject().(client.Object),
@@ -165,8 +173,9 @@ func (w *Writer) delete(ctx context.Context, s model.Step, version string) (mode
 	return model.Outcome{Step: s, Result: model.Deleted}, nil
 }
 
-// finalize removes our finalizer, alone, and not by apply: that cannot remove an
-// item which somebody else owns too. A cache that is gone is let go of.
+// finalize removes our finalizer and nothing else. It does not use apply, because
+// an apply cannot remove an item that somebody else owns too. A cache that is
+// already gone counts as finalized.
 func (w *Writer) finalize(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": s.Live.GetUID(), "resourceVersion": version, "finalizers": withoutOurs(s.Live.GetFinalizers()),
@@ -188,13 +197,14 @@ func (w *Writer) finalize(ctx context.Context, s model.Step, version string) (mo
 	return o, nil
 }
 
+// withoutOurs returns the finalizers without ours, in the same order.
 func withoutOurs(finalizers []string) []string {
 	return slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == v1.Finalizer })
 }
 
-// own writes managedFields and nothing else. Writing uid and resourceVersion,
-// as they are, makes the server compare them. The outcome of a dry run has no
-// object: nothing was stored.
+// own writes managedFields and nothing else. It also writes uid and resourceVersion
+// unchanged, so that the server compares them. The outcome of a dry run has no
+// object, because nothing was stored.
 func (w *Writer) own(ctx context.Context, s model.Step, version string) (model.Outcome, error) {
 	type operation struct {
 		Op    string `json:"op"`
@@ -221,7 +231,7 @@ func (w *Writer) own(ctx context.Context, s model.Step, version string) (model.O
 	return o, nil
 }
 
-// newObject returns an empty object of a kind that steps are about.
+// newObject returns an empty object of a kind that steps can target.
 func newObject(kind model.Kind) client.Object {
 	switch kind {
 	case model.KindStatefulSet:

@@ -15,23 +15,26 @@ import (
 	"example.com/clusteredcache/reconcile/fields"
 )
 
-// ErrRefused says that the API server would not store a manifest.
+// ErrRefused reports that the API server would not store a manifest.
 var ErrRefused = errors.New("the API server refuses the manifest")
 
-// Supposed is what a manifest would make of a cache.
+// Supposed is the cache that a manifest would lead to.
 type Supposed struct {
 	Cache *v1.ClusteredCache
-	// Estimate is why the API server was not asked; "": it was.
+	// Estimate is why the API server was not asked. It is empty if the server was
+	// asked.
 	Estimate string
-	// NoNamespace: the cache's namespace does not exist.
+	// NoNamespace reports that the namespace of the cache does not exist.
 	NoNamespace bool
 }
 
-// Suppose asks the API server what it would store for a manifest: always as a
-// dry run, whatever the client. stored is the cache as it is, nil for a new
-// one. The spec is the manifest's, as a whole, but for a size that it leaves out;
-// labels and annotations of others stay. The error is ErrRefused, ErrStale, or
-// one that speaks of the API server.
+// Suppose asks the API server what it would store for a manifest. The request is
+// always a dry run, whatever the client. The argument stored is the cache as it is,
+// or nil for a new one.
+//
+// The spec comes from the manifest as a whole, except for a size that the manifest
+// omits. Labels and annotations of others stay. The error is ErrRefused, ErrStale,
+// or one about the API server.
 func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCache) (Supposed, error) {
 	local := manifest.DeepCopy()
 	if stored != nil {
@@ -41,8 +44,8 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 		local.Annotations = applied.merge("annotations", stored.Annotations, manifest.Annotations)
 		local.Spec = *manifest.Spec.DeepCopy()
 		if manifest.Spec.Size == 0 && applied.Spec.Size == nil {
-			// Left out, it belongs to an autoscaler, and no tool that applies the
-			// manifest takes it away.
+			// The size belongs to an autoscaler. No tool that applies the manifest
+			// would remove it.
 			local.Spec.Size = stored.Spec.Size
 		}
 	}
@@ -71,27 +74,29 @@ func (w *Writer) Suppose(ctx context.Context, stored, manifest *v1.ClusteredCach
 	return Supposed{}, err
 }
 
-// applied is what kubectl set with its last apply of a manifest: the next one
-// takes it away if the manifest leaves it out.
+// applied is what kubectl set when it last applied a manifest. The next apply
+// removes from the cache what the manifest then omits.
 type applied struct {
-	// Metadata has labels and annotations.
+	// Metadata holds labels and annotations.
 	Metadata map[string]any `json:"metadata"`
 	Spec     struct {
 		Size *int32 `json:"size"`
 	} `json:"spec"`
-	// serverSide are the fields that kubectl alone owns.
+	// serverSide are the fields that kubectl owns by server-side apply and nobody
+	// else owns.
 	serverSide fields.Set
 }
 
+// lastApplied reads what kubectl set, both by client-side and by server-side apply.
 func lastApplied(stored *v1.ClusteredCache) applied {
 	a := applied{serverSide: fields.AppliedAlone(stored, "kubectl")}
-	// What is no JSON was not written by kubectl, and says nothing.
+	// An annotation that is not JSON was not written by kubectl, so it is ignored.
 	_ = json.Unmarshal([]byte(stored.Annotations[corev1.LastAppliedConfigAnnotation]), &a)
 	return a
 }
 
-// merge is what the labels or annotations of a cache will be: those of the
-// manifest, and those that another tool or person put there.
+// merge returns the labels or annotations that the cache will have: those of the
+// manifest, and those that another tool or person set.
 func (a applied) merge(field string, stored, manifest map[string]string) map[string]string {
 	merged := maps.Clone(stored)
 	clientSide, _ := a.Metadata[field].(map[string]any)
