@@ -15,7 +15,8 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// children are the streams that are joined to the caches.
+// children holds the streams of the children, which are joined to that of the
+// caches.
 type children struct {
 	statefulSets *stream[*appsv1.StatefulSet]
 	clients      *stream[*corev1.Service]
@@ -23,6 +24,8 @@ type children struct {
 	budgets      *stream[*policyv1.PodDisruptionBudget]
 }
 
+// children returns the streams of the children in one namespace, or in all
+// namespaces if ns is empty.
 func (r *Reader) children(ns string) children {
 	services := func(component string) *stream[*corev1.Service] {
 		return childStream(r.client, listed{ns, component}, &corev1.ServiceList{},
@@ -38,7 +41,7 @@ func (r *Reader) children(ns string) children {
 	}
 }
 
-// begin sends for the first page of each, all at the same time.
+// begin requests the first page of each stream, all at the same time.
 func (c children) begin(ctx context.Context) {
 	c.statefulSets.begin(ctx)
 	c.clients.begin(ctx)
@@ -46,7 +49,8 @@ func (c children) begin(ctx context.Context) {
 	c.budgets.begin(ctx)
 }
 
-// stop waits for the pages on their way, whose context must have ended.
+// stop waits for the pages that are still on their way. Their context must have
+// ended.
 func (c children) stop() {
 	c.statefulSets.stop()
 	c.clients.stop()
@@ -54,6 +58,7 @@ func (c children) stop() {
 	c.budgets.stop()
 }
 
+// of returns the children of the cache with this key.
 func (c children) of(ctx context.Context, key string) (live model.Live, err error) {
 	if live.StatefulSet, err = c.statefulSets.find(ctx, key); err != nil {
 		return live, err
@@ -68,8 +73,8 @@ func (c children) of(ctx context.Context, key string) (live model.Live, err erro
 	return live, err
 }
 
-// pointers copies the items out of their list, so that an object that is kept
-// (in a report) does not keep the page that it came in.
+// pointers copies the items out of their list. An object that a report keeps then
+// does not keep the whole page in memory.
 func pointers[T any](items []T) []*T {
 	p := make([]*T, len(items))
 	for i, item := range items {
@@ -78,13 +83,13 @@ func pointers[T any](items []T) []*T {
 	return p
 }
 
-// listed says which objects of a kind are children.
+// listed selects the objects of a kind that are children.
 type listed struct {
-	namespace string // "": all
-	component string // of Services
+	namespace string // empty means every namespace
+	component string // for Services only
 }
 
-// protobufList is a list of a built-in kind; Size is what it takes on the wire.
+// protobufList is a list of a built-in kind. Size returns its size on the wire.
 type protobufList interface {
 	client.ObjectList
 	Size() int

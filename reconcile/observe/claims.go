@@ -13,9 +13,9 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// OldClaims names, in order, the claims that the nodes of a cache would find:
-// those of a former cache of its name. It looks only where a StatefulSet with
-// storage is to be made.
+// OldClaims names, in order, the claims that an earlier cache of the same name left
+// and that new nodes would use. It sends a request only if a StatefulSet with
+// storage is missing.
 func (r *Reader) OldClaims(ctx context.Context, in model.Input) ([]string, error) {
 	cache := in.Cache
 	if cache.Spec.Storage == nil || cache.DeletionTimestamp != nil || in.Live.StatefulSet != nil || in.NoNamespace {

@@ -16,8 +16,9 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Deletion observes how far the deletion of a cache is. It costs nothing for a
-// cache that is not being deleted, or whose deletion asks for nothing.
+// Deletion observes the progress of the deletion of a cache. It sends no request
+// for a cache that is not being deleted, or whose deletion requires nothing from
+// us.
 func (r *Reader) Deletion(ctx context.Context, cache *v1.ClusteredCache) (model.Deletion, error) {
 	var d model.Deletion
 	if cache.DeletionTimestamp == nil || cache.Spec.Deletion == nil || !slices.Contains(cache.Finalizers, v1.Finalizer) {

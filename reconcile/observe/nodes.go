@@ -22,8 +22,8 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Nodes reads the pods of a cache, and of those that are missing what kept them
-// from being created.
+// Nodes reads the pods of a cache. If pods are missing, it also reads why they
+// could not be created.
 func (r *Reader) Nodes(ctx context.Context, in model.Input) (*health.Nodes, error) {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	list := &corev1.PodList{}
@@ -46,12 +46,12 @@ func (r *Reader) Nodes(ctx context.Context, in model.Input) (*health.Nodes, erro
 	return n, err
 }
 
-// notCreated matches the StatefulSet controller's sentence of a pod that it could
+// notCreated matches the StatefulSet controller's message about a pod that it could
 // not create.
 var notCreated = regexp.MustCompile(`^(?i:create) Pod (\S+) in StatefulSet \S+ failed error: (.*)$`)
 
-// refusals are the newest sentences about each node that is missing. Whoever
-// may not read Events has none.
+// refusals returns the newest such message for each missing node. It returns none
+// if the identity may not read Events.
 func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*corev1.Pod) (map[string]health.Refusal, error) {
 	list := &eventsv1.EventList{}
 	err := r.client.List(ctx, list, client.InNamespace(sts.Namespace),
@@ -79,6 +79,8 @@ func (r *Reader) refusals(ctx context.Context, sts *appsv1.StatefulSet, pods []*
 	return refusals, nil
 }
 
+// lastSeen returns when an Event happened last. Old and new Events keep that time
+// in different fields.
 func lastSeen(e eventsv1.Event) time.Time {
 	if e.Series != nil {
 		return e.Series.LastObservedTime.Time
@@ -86,8 +88,8 @@ func lastSeen(e eventsv1.Event) time.Time {
 	return cmp.Or(e.DeprecatedLastTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time)
 }
 
-// Volumes reads the claims of a cache, and of their StorageClasses whether
-// volumes can grow.
+// Volumes reads the claims of a cache. It also reads from their StorageClasses
+// whether volumes can grow.
 func (r *Reader) Volumes(ctx context.Context, in model.Input) (*model.Volumes, error) {
 	sts := in.Live.Owned(in.Cache).StatefulSet
 	list := &corev1.PersistentVolumeClaimList{}
@@ -116,11 +118,13 @@ func (r *Reader) Volumes(ctx context.Context, in model.Input) (*model.Volumes, e
 	return v, nil
 }
 
+// expansion reads whether volumes of a StorageClass can grow. It returns the zero
+// Expansion if the identity may not read the class.
 func (r *Reader) expansion(ctx context.Context, class string) (model.Expansion, error) {
 	found, err := get(ctx, r.client, types.NamespacedName{Name: class}, &storagev1.StorageClass{})
 	switch {
 	case apierrors.IsForbidden(err):
-		return "", nil // rights of a namespace do not reach it
+		return "", nil // a Role cannot grant access to a StorageClass
 	case err != nil:
 		return "", err
 	case found == nil:

@@ -25,17 +25,17 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// ErrNotFound says that there is no cache of that name.
+// ErrNotFound reports that no cache has the requested name.
 var ErrNotFound = errors.New("there is no such ClusteredCache")
 
-// ErrUndecodable says that a stored cache is not of the form that this version
-// knows.
+// ErrUndecodable reports that a stored cache does not have the form that this
+// version knows.
 var ErrUndecodable = errors.New("the stored object does not decode")
 
-// UnlistedError says which of the scope's namespaces the identity may not list.
-// The caches of the others were all yielded.
+// UnlistedError names the namespaces of the scope that the identity may not list.
+// The caches of the other namespaces were all yielded.
 type UnlistedError struct {
-	// Namespaces by name, with what the server answered.
+	// Namespaces maps each name to the answer of the server.
 	Namespaces map[string]error
 }
 
@@ -44,27 +44,29 @@ func (e *UnlistedError) Error() string {
 	return fmt.Sprintf("namespaces that may not be listed: %s (%v)", strings.Join(names, ", "), e.Namespaces[names[0]])
 }
 
-// Item is one cache as observed, or what kept it from being observed. The time
-// is not in it: that is the run's.
+// Item is one cache as observed, or the reason why it could not be observed. It
+// holds no time, because the run supplies that.
 type Item struct {
 	Key   types.NamespacedName
 	Input model.Input
 	Err   error
 }
 
-// Reader reads through a client.
+// Reader reads the cluster through a client.
 type Reader struct {
 	client client.Reader
 }
 
-// NewReader returns a Reader through c.
+// NewReader returns a Reader that uses c.
 func NewReader(c client.Reader) *Reader { return &Reader{client: c} }
 
-// Fleet calls yield with every cache in scope, in key order within each of the
-// scope's namespaces, until yield returns false. A cache that cannot be
-// observed is an Item with an error. The returned error means that a list
-// could not be read: then caches are missing. Of several namespaces, one that
-// may not be listed does not keep the others from it: an UnlistedError.
+// Fleet calls yield with every cache in scope until yield returns false. The caches
+// of each namespace come in key order. A cache that cannot be observed is an Item
+// with an error.
+//
+// The returned error means that a list could not be read, so caches are missing.
+// When only some of several namespaces may not be listed, the others are still
+// read. The error is then an UnlistedError.
 func (r *Reader) Fleet(ctx context.Context, scope Scope, yield func(Item) bool) error {
 	if len(scope.Names) > 0 {
 		return r.named(ctx, scope, yield)
@@ -88,11 +90,12 @@ func (r *Reader) Fleet(ctx context.Context, scope Scope, yield func(Item) bool) 
 		}
 	}
 	if len(refused) == len(namespaces) {
-		return refused[namespaces[0]] // nothing was done at all
+		return refused[namespaces[0]] // none of them could be listed
 	}
 	return unlisted(refused)
 }
 
+// unlisted returns an UnlistedError, or nil if every namespace was listed.
 func unlisted(refused map[string]error) error {
 	if len(refused) == 0 {
 		return nil
@@ -100,6 +103,7 @@ func unlisted(refused map[string]error) error {
 	return &UnlistedError{refused}
 }
 
+// named yields the caches that the scope names.
 func (r *Reader) named(ctx context.Context, scope Scope, yield func(Item) bool) error {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(scope.Names))) {
 		key := types.NamespacedName{Namespace: scope.Namespaces[0], Name: name}
@@ -111,8 +115,8 @@ func (r *Reader) named(ctx context.Context, scope Scope, yield func(Item) bool) 
 	return nil
 }
 
-// join merges the streams of one namespace ("": all). It returns false when
-// yield did.
+// join merges the streams of one namespace, or of all namespaces if ns is empty. It
+// returns false if yield returned false.
 func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(Item) bool) (bool, error) {
 	caches, children := r.caches(ns, scope), r.children(ns)
 	ctx, end := context.WithCancel(ctx)
@@ -143,6 +147,7 @@ func (r *Reader) join(ctx context.Context, ns string, scope Scope, yield func(It
 	}
 }
 
+// caches returns a stream of the caches of one namespace, without their children.
 func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
 	match := client.MatchingLabelsSelector{Selector: scope.Selector}
 	if scope.Selector == nil {
@@ -168,20 +173,21 @@ func (r *Reader) caches(ns string, scope Scope) *stream[Item] {
 	})
 }
 
+// add adds an object of the cache with this key to the page.
 func (p *page[T]) add(key types.NamespacedName, object T) {
 	p.entries = append(p.entries, entry[T]{key: key.Namespace + "/" + key.Name, object: object})
 }
 
-// undecoded tells that a list arrived and was not understood: for all we know
-// because of a single object in it.
+// undecoded reports whether a list arrived but could not be decoded. A single
+// object in the list may be the cause.
 func undecoded(ctx context.Context, err error) bool {
 	var status apierrors.APIStatus
 	var connection *url.Error
 	return err != nil && ctx.Err() == nil && !errors.As(err, &status) && !errors.As(err, &connection)
 }
 
-// itemByItem reads a page with a cache in it that does not decode: that one is
-// an Item with an error.
+// itemByItem reads a page again when a cache in it does not decode. That cache
+// becomes an Item with an error.
 func (r *Reader) itemByItem(ctx context.Context, opts []client.ListOption) (page[Item], error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
@@ -196,8 +202,8 @@ func (r *Reader) itemByItem(ctx context.Context, opts []client.ListOption) (page
 	return p, nil
 }
 
-// weight is about what a cache takes in a list, by the parts of it that have
-// no bound of their own.
+// weight returns roughly how many bytes a cache takes in a list. It counts the
+// parts whose size is unlimited, and a constant for the rest.
 func weight(c *v1.ClusteredCache) int {
 	bytes := 2048
 	for k, v := range c.Annotations {
@@ -220,6 +226,8 @@ func weight(c *v1.ClusteredCache) int {
 	return bytes
 }
 
+// decode converts a cache from its JSON form. The Item has an error if it does not
+// decode.
 func decode(u *unstructured.Unstructured) Item {
 	item := Item{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}
 	cache := &v1.ClusteredCache{}
@@ -231,8 +239,9 @@ func decode(u *unstructured.Unstructured) Item {
 	return item
 }
 
-// One observes a single cache by name, with whatever has the names of its
-// children, our labels or not. ErrNotFound: there is no such cache.
+// One observes a single cache by name. It also reads every object that has the name
+// of a child, even without our labels. It returns ErrNotFound if the cache does not
+// exist.
 func (r *Reader) One(ctx context.Context, key types.NamespacedName) (model.Input, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
@@ -252,7 +261,7 @@ func (r *Reader) One(ctx context.Context, key types.NamespacedName) (model.Input
 	return in, err
 }
 
-// Live observes by name whatever has the names of a cache's children.
+// Live reads every object that has the name of a child of the cache.
 func (r *Reader) Live(ctx context.Context, key types.NamespacedName) (live model.Live, err error) {
 	if live.StatefulSet, err = get(ctx, r.client, key, &appsv1.StatefulSet{}); err != nil {
 		return live, err
@@ -268,12 +277,15 @@ func (r *Reader) Live(ctx context.Context, key types.NamespacedName) (live model
 	return live, err
 }
 
-// missing tells that the object does not exist from that its kind is not
-// installed, which is a 404 of the server, not of the API.
+// missing reports whether the answer means that the object does not exist. A 404
+// for a kind that is not installed is different: it comes from the server and not
+// from the API.
 func missing(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
+// get reads one object. It returns nil, without an error, if the object does not
+// exist.
 func get[T client.Object](ctx context.Context, c client.Reader, key types.NamespacedName, o T) (T, error) {
 	var none T
 	switch err := c.Get(ctx, key, o); {
@@ -285,7 +297,8 @@ func get[T client.Object](ctx context.Context, c client.Reader, key types.Namesp
 	return o, nil
 }
 
-// Config reads the ConfigMap that the cache's spec names, if it names one.
+// Config reads the ConfigMap that the spec of the cache names. It returns the zero
+// Config if the spec names none or the cache is being deleted.
 func (r *Reader) Config(ctx context.Context, cache *v1.ClusteredCache) (model.Config, error) {
 	if cache.Spec.Config == nil || cache.DeletionTimestamp != nil {
 		return model.Config{}, nil

@@ -11,26 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Scope says which caches a pass is about.
+// Scope selects the caches of a pass.
 type Scope struct {
-	// Namespaces to look in; empty: all of them.
+	// Namespaces are the namespaces to list. Empty means all of them.
 	Namespaces []string
-	// Names, if any, are the caches to look at, in the one namespace of
-	// Namespaces; Selector is then not used.
+	// Names, if any, are the caches to read. Namespaces must then hold one
+	// namespace, and Selector is ignored.
 	Names []string
-	// Selector keeps the caches whose labels it matches; nil: all.
+	// Selector keeps the caches whose labels it matches. If it is nil, all are
+	// kept.
 	Selector labels.Selector
-	// Shard keeps a part of what the rest lets through; Names are all kept.
+	// Shard keeps a part of the selected caches. It has no effect on Names.
 	Shard Shard
 }
 
 // Shard is part Index (from 0) of a fleet that Count processes share. The zero
-// value is the whole.
+// value is the whole fleet.
 type Shard struct {
 	Index, Count int
 }
 
-// String is the form of the command line, "0/3"; empty for the whole.
+// String returns the form of the command line, such as "0/3". It is empty for the
+// whole fleet.
 func (s Shard) String() string {
 	if s.Count == 0 {
 		return ""
@@ -38,7 +40,7 @@ func (s Shard) String() string {
 	return fmt.Sprintf("%d/%d", s.Index, s.Count)
 }
 
-// Set reads the form of the command line.
+// Set parses the form of the command line.
 func (s *Shard) Set(text string) error {
 	index, count, _ := strings.Cut(text, "/")
 	i, err1 := strconv.Atoi(index)
@@ -50,12 +52,12 @@ func (s *Shard) Set(text string) error {
 	return nil
 }
 
-// Type is what help texts call such a value.
+// Type returns the placeholder of a value in help texts.
 func (s *Shard) Type() string { return "INDEX/COUNT" }
 
-// Has tells whether the cache is in this shard. It goes by namespace and name
-// alone, so that every process, of every release, divides a fleet the same way
-// without asking another.
+// Has reports whether the cache belongs to this shard. It depends on namespace and
+// name alone. So every process, of every release, divides a fleet in the same way
+// without asking the others.
 func (s Shard) Has(key types.NamespacedName) bool {
 	if s.Count == 0 {
 		return true

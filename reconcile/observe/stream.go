@@ -10,23 +10,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Page sizes start small, since nothing is known of the objects, and follow
-// their size so that a page takes about as much memory whatever is in it.
+// Page sizes start small, because the size of the objects is not known yet. They
+// then follow the size of the objects, so that every page takes about the same
+// memory.
 const (
 	firstPage    = 100
 	smallestPage = 20
 	largestPage  = 500
 	// pageBytes is what a page should take on the wire. As Go values it takes
-	// several times that, twice (one page is worked on, one is on its way), for
-	// each of five lists.
+	// several times that. Each of five lists has two pages in memory: one is worked
+	// on, one is on its way.
 	pageBytes = 256 << 10
 )
 
-// maxRestarts bounds how often one page is asked for anew because its token
+// maxRestarts bounds how often one page is requested again because its token
 // expired.
 const maxRestarts = 3
 
-// entry is one listed object with the key of the cache that it belongs to.
+// entry is one listed object, with the key of the cache that it belongs to.
 type entry[T any] struct {
 	key    string // namespace/name of the cache
 	object T
@@ -35,32 +36,34 @@ type entry[T any] struct {
 // page is one answer of a list.
 type page[T any] struct {
 	entries []entry[T]
-	// next continues the list; "": there is no more.
+	// next is the token of the next page. It is empty on the last page.
 	next string
-	// objects and bytes that the server sent.
+	// objects and bytes count what the server sent.
 	objects, bytes int
 }
 
-// pager asks for the page of at most limit objects that token continues ("":
-// the first).
+// pager requests the page that token continues, with at most limit objects. An
+// empty token requests the first page.
 type pager[T any] func(ctx context.Context, token string, limit int64) (page[T], error)
 
-// stream walks a list page by page, in key order. While one page is worked on,
-// the next is on its way.
+// stream reads a list page by page, in key order. While one page is worked on, the
+// next is on its way.
 type stream[T any] struct {
 	what  string // for errors
 	ask   pager[T]
 	items []entry[T]
 	limit int64
-	// coming is the page on its way; nil: none was asked for, or the end is
-	// reached (done).
+	// coming delivers the page that is on its way. It is nil before the first
+	// request, and after the last page (done).
 	coming chan answer[T]
 	done   bool
-	last   string // the key that came last
-	// repeats: a list begun anew gives again what came before.
+	last   string // the key of the last entry
+	// repeats reports that the list was started again, so that its first entries
+	// were already seen.
 	repeats bool
 }
 
+// answer is the result of a request for a page.
 type answer[T any] struct {
 	page    page[T]
 	repeats bool
@@ -71,7 +74,8 @@ func newStream[T any](what string, ask pager[T]) *stream[T] {
 	return &stream[T]{what: what, ask: ask, limit: firstPage}
 }
 
-// peek returns the next entry without taking it; false at the end.
+// peek returns the next entry without taking it. It returns false at the end of the
+// list.
 func (s *stream[T]) peek(ctx context.Context) (entry[T], bool, error) {
 	for len(s.items) == 0 {
 		if s.done {
@@ -84,20 +88,20 @@ func (s *stream[T]) peek(ctx context.Context) (entry[T], bool, error) {
 	return s.items[0], true, nil
 }
 
-// take lets go of the next entry, also of its memory.
+// take removes the next entry, and releases its memory.
 func (s *stream[T]) take() {
 	s.items[0] = entry[T]{}
 	s.items = s.items[1:]
 }
 
-// begin sends for the first page, unless it was sent for.
+// begin requests the first page, unless that was done before.
 func (s *stream[T]) begin(ctx context.Context) {
 	if s.coming == nil && !s.done {
 		s.send(ctx, "")
 	}
 }
 
-// turn waits for the coming page and sends for the one after it.
+// turn waits for the page on its way, and requests the one after it.
 func (s *stream[T]) turn(ctx context.Context) error {
 	s.begin(ctx)
 	a := <-s.coming
@@ -117,9 +121,9 @@ func (s *stream[T]) turn(ctx context.Context) error {
 	return nil
 }
 
-// send asks for a page in the background. A panic there would end the process
-// with a status that looks like a usage error, in the middle of its writes: it
-// is an error of this list instead.
+// send requests a page in the background. A panic there becomes an error of this
+// list. Otherwise it would end the process in the middle of its writes, with a
+// status that looks like a usage error.
 func (s *stream[T]) send(ctx context.Context, token string) {
 	coming, limit := make(chan answer[T], 1), s.limit
 	s.coming = coming
@@ -135,7 +139,7 @@ func (s *stream[T]) send(ctx context.Context, token string) {
 	}()
 }
 
-// stop waits for the page on its way, whose context must have ended.
+// stop waits for the page that is still on its way. Its context must have ended.
 func (s *stream[T]) stop() {
 	if s.coming != nil {
 		<-s.coming
@@ -144,9 +148,10 @@ func (s *stream[T]) stop() {
 	s.done, s.items = true, nil
 }
 
-// load asks for one page. When the token has expired, it goes on with the one
-// that the server offers, which continues after the same key over newer
-// objects, or else with the first page (repeats).
+// load requests one page. When the token has expired, it continues with the token
+// that the server offers. That token continues after the same key, over newer
+// objects. If the server offers none, load starts again with the first page and
+// returns repeats.
 func (s *stream[T]) load(ctx context.Context, token string, limit int64) (p page[T], repeats bool, err error) {
 	for try := 0; ; try++ {
 		p, err = s.ask(ctx, token, limit)
@@ -158,8 +163,8 @@ func (s *stream[T]) load(ctx context.Context, token string, limit int64) (p page
 	}
 }
 
-// inOrder checks the order, on which the join depends, and drops what a list
-// begun anew repeats.
+// inOrder checks the key order, on which the join depends. When a list was started
+// again, it drops the entries that were already seen.
 func (s *stream[T]) inOrder(entries []entry[T]) ([]entry[T], error) {
 	if s.repeats {
 		at := slices.IndexFunc(entries, func(e entry[T]) bool { return e.key > s.last })
@@ -177,7 +182,8 @@ func (s *stream[T]) inOrder(entries []entry[T]) ([]entry[T], error) {
 	return entries, nil
 }
 
-// follow is the size of the next page after one of so many objects and bytes.
+// follow returns the size of the next page, given the objects and bytes of the last
+// one.
 func follow(limit int64, objects, bytes int) int64 {
 	if objects == 0 || bytes == 0 {
 		return limit
@@ -185,6 +191,8 @@ func follow(limit int64, objects, bytes int) int64 {
 	return min(max(pageBytes*int64(objects)/int64(bytes), smallestPage), largestPage)
 }
 
+// freshToken returns the token that the server offers instead of an expired one, or
+// "".
 func freshToken(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -193,8 +201,8 @@ func freshToken(err error) string {
 	return status.Status().Continue
 }
 
-// find returns the object of the cache with this key, passing over those of
-// caches that sort before; the zero T when there is none.
+// find returns the object of the cache with this key, or the zero T if it does not
+// exist. It skips the objects of caches that sort before.
 func (s *stream[T]) find(ctx context.Context, key string) (T, error) {
 	var none T
 	for {
