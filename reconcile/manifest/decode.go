@@ -16,7 +16,8 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// decodeStrictly refuses what a server that validates fields strictly would.
+// decodeStrictly decodes a cache. It refuses what a server with strict field
+// validation would refuse.
 func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 	strict, err := kjson.UnmarshalStrict(raw, cache)
 	if err != nil {
@@ -30,19 +31,19 @@ func decodeStrictly(raw []byte, cache *v1.ClusteredCache) error {
 		err = errors.New(strings.Join(texts, "; "))
 	}
 	if err == nil && cache.APIVersion != v1.GroupVersion.String() {
-		err = fmt.Errorf("apiVersion %s is not known here, %s is", cache.APIVersion, v1.GroupVersion)
+		err = fmt.Errorf("apiVersion %s is not supported: use %s", cache.APIVersion, v1.GroupVersion)
 	}
 	if err == nil && cache.Spec.Size == 0 && hasSpec(raw, "size") {
-		err = errors.New("spec.size: " + v1.MessageSize) // left out it would have a default
+		err = errors.New("spec.size: " + v1.MessageSize) // if it were omitted, it would get a default
 	}
 	if err == nil && cache.Spec.Version == "" && !hasSpec(raw, "version") {
-		err = errors.New("spec.version: Required value") // we would send an empty one
+		err = errors.New("spec.version: Required value") // we would send an empty version
 	}
 	return err
 }
 
-// mistyped names the field that is of another type than it must be; nil: the
-// error is another, or the whole document is no object.
+// mistyped returns an error that names the field of the wrong type. It returns nil
+// for any other error, and if the document as a whole is not an object.
 func mistyped(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || wrong.Field == "" {
@@ -55,8 +56,8 @@ func mistyped(err error) error {
 	return err
 }
 
-// wrongQuantity names the first quantity that is none; the decoder tells of it
-// without its field. nil: there is none.
+// wrongQuantity returns an error that names the first invalid quantity, or nil if
+// all are valid. The error of the decoder does not name the field.
 func wrongQuantity(raw []byte) error {
 	var manifest struct {
 		Spec struct {
@@ -64,7 +65,7 @@ func wrongQuantity(raw []byte) error {
 			Storage   map[string]json.RawMessage            `json:"storage"`
 		} `json:"spec"`
 	}
-	_ = json.Unmarshal(raw, &manifest) // what is of another type stays empty
+	_ = json.Unmarshal(raw, &manifest) // a field of another type stays empty
 	quantities := map[string]json.RawMessage{"spec.storage.size": manifest.Spec.Storage["size"]}
 	for list, amounts := range manifest.Spec.Resources {
 		for name, amount := range amounts {
@@ -74,13 +75,14 @@ func wrongQuantity(raw []byte) error {
 	for _, field := range slices.Sorted(maps.Keys(quantities)) {
 		amount := quantities[field]
 		if amount != nil && new(resource.Quantity).UnmarshalJSON(amount) != nil {
-			return fmt.Errorf("%s: %s is no quantity, such as 512Mi or 500m", field, amount)
+			return fmt.Errorf("%s: %s is not a quantity such as 512Mi or 500m", field, amount)
 		}
 	}
 	return nil
 }
 
-// hasSpec tells a field of spec that is left out from one that is zero.
+// hasSpec reports whether the manifest has a field of spec. A decoded cache cannot
+// distinguish an omitted field from a zero one.
 func hasSpec(raw []byte, field string) bool {
 	var manifest struct {
 		Spec map[string]any `json:"spec"`

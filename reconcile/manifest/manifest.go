@@ -24,7 +24,7 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Error says that a document in the file Source cannot be used.
+// Error reports that a document in the file Source cannot be used.
 type Error struct {
 	Source string
 	Err    error
@@ -34,30 +34,33 @@ func (e *Error) Error() string { return e.Source + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Document is a ClusteredCache as a file has it.
+// Document is a ClusteredCache as a file describes it.
 type Document struct {
-	// Source is the file, for messages.
+	// Source is the name of the file, for messages.
 	Source string
 	Cache  *v1.ClusteredCache
-	// Err says why the document cannot be used; Cache then has its name only.
+	// Err is why the document cannot be used. Cache then has only its name and
+	// namespace.
 	Err error
 }
 
-// Set is what a stream of manifests holds.
+// Set holds the contents of a stream of manifests.
 type Set struct {
-	// Caches in the order of the stream.
+	// Caches are in the order of the stream.
 	Caches []Document
-	// ConfigMaps and Namespaces count as if applied.
+	// ConfigMaps and Namespaces count as applied.
 	ConfigMaps map[types.NamespacedName]*corev1.ConfigMap
 	Namespaces map[string]bool
 	// Skipped counts the objects of other kinds, by kind.
 	Skipped map[string]int
 }
 
-// Read reads files, directories (their *.yaml, *.yml and *.json, not
-// further down) and, for "-", stdin. Objects without a namespace are in
-// namespace. The error is for what cannot be read as manifests at all; a cache
-// that cannot be used is a Document with an error.
+// Read reads each of paths: a file, a directory, or stdin for "-". Of a directory
+// it reads the files *.yaml, *.yml and *.json, but no subdirectories. Objects
+// without a namespace belong to namespace.
+//
+// The error reports input that cannot be read as manifests. A cache that cannot be
+// used is a Document with an error.
 func Read(paths []string, stdin io.Reader, namespace string) (*Set, error) {
 	m := &Set{
 		ConfigMaps: map[types.NamespacedName]*corev1.ConfigMap{},
@@ -88,6 +91,7 @@ func Read(paths []string, stdin io.Reader, namespace string) (*Set, error) {
 	return m, nil
 }
 
+// filesAt returns the file at path, or the manifests in the directory at path.
 func filesAt(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -112,7 +116,7 @@ func filesAt(path string) ([]string, error) {
 	return files, nil
 }
 
-// read takes every document of a stream.
+// read adds every document of a stream.
 func (m *Set) read(source string, r io.Reader, namespace string) error {
 	documents := yamlutil.NewYAMLReader(bufio.NewReader(r))
 	for n := 1; ; n++ {
@@ -131,8 +135,9 @@ func (m *Set) read(source string, r io.Reader, namespace string) error {
 	}
 }
 
-// objects takes JSON objects apart that follow each other without a separator;
-// a YAML reader would see the first alone. Anything else is one object.
+// objects splits a document of JSON objects that follow each other without a
+// separator. A YAML reader would see only the first. Any other document is returned
+// as one object.
 func objects(document []byte) [][]byte {
 	var list [][]byte
 	for decoder := json.NewDecoder(bytes.NewReader(document)); ; {
@@ -147,7 +152,7 @@ func objects(document []byte) [][]byte {
 	}
 }
 
-// head is what every object has, and a List.
+// head holds the fields that every object has, and the items of a List.
 type head struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -155,13 +160,14 @@ type head struct {
 	Items      []json.RawMessage `json:"items"`
 }
 
+// add adds an object, or the items of a List.
 func (m *Set) add(source string, document []byte, namespace string) error {
 	raw, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return fmt.Errorf("is not YAML: %w", err)
 	}
 	if string(bytes.TrimSpace(raw)) == "null" {
-		return nil // nothing between two separators
+		return nil // an empty document
 	}
 	var h head
 	err = json.Unmarshal(raw, &h)
@@ -169,7 +175,7 @@ func (m *Set) add(source string, document []byte, namespace string) error {
 		return wrong
 	}
 	if err != nil || h.Kind == "" {
-		return errors.New("is no Kubernetes object: apiVersion, kind and metadata are needed")
+		return errors.New("is not a Kubernetes object: apiVersion, kind and metadata are required")
 	}
 	if h.Items != nil && strings.HasSuffix(h.Kind, "List") {
 		for _, item := range h.Items {
@@ -201,6 +207,7 @@ func (m *Set) add(source string, document []byte, namespace string) error {
 	return nil
 }
 
+// addCache adds a ClusteredCache. If it does not decode, the Document has an error.
 func (m *Set) addCache(d Document, key types.NamespacedName, raw []byte) error {
 	if key.Name == "" {
 		return errors.New("ClusteredCache without metadata.name")
@@ -218,8 +225,8 @@ func (m *Set) addCache(d Document, key types.NamespacedName, raw []byte) error {
 	return nil
 }
 
-// Document returns the cache of this name, with an error if the file's document
-// cannot be used; nil: there is none.
+// Document returns the cache of this name, or nil if the manifests do not have it.
+// It has an error if the file's document cannot be used.
 func (m *Set) Document(key types.NamespacedName) *Document {
 	i := slices.IndexFunc(m.Caches, func(d Document) bool { return d.Key() == key })
 	if i < 0 {
@@ -228,12 +235,13 @@ func (m *Set) Document(key types.NamespacedName) *Document {
 	return &m.Caches[i]
 }
 
-// Key is the cache's name.
+// Key returns the namespace and name of the cache.
 func (d Document) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.Cache.Namespace, Name: d.Cache.Name}
 }
 
-// Config is what the stream says of the ConfigMap that a cache's spec names.
+// Config returns the content hash of the ConfigMap that the cache's spec names, or
+// that the manifests do not have it.
 func (m *Set) Config(cache *v1.ClusteredCache) model.Config {
 	if cache.Spec.Config == nil {
 		return model.Config{}

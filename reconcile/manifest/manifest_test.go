@@ -45,8 +45,8 @@ func TestReadManifests(t *testing.T) {
 	}
 	for junk, says := range map[string]string{
 		"a: [":      "is not YAML",
-		"just text": "is no Kubernetes object",
-		"{}":        "is no Kubernetes object",
+		"just text": "is not a Kubernetes object",
+		"{}":        "is not a Kubernetes object",
 		"kind: 3":   "kind: is a number and must be a string: put it in quotes",
 		"{kind: ClusteredCache, metadata: {name: a, labels: {keep: y}}}": "metadata.labels: is a bool and must be a string: put it in quotes",
 	} {
@@ -62,9 +62,9 @@ func TestManifestsThatCannotBeStored(t *testing.T) {
 		"{size: 3}":       "spec.version: Required value",
 		"{version: null}": "spec.version: Required value",
 		"{version: 1.6}":  "spec.version: is a number and must be a string: put it in quotes",
-		"{version: '1', resources: {limits: {cpu: 1, memory: 512mib}}}":          `spec.resources.limits.memory: "512mib" is no quantity, such as 512Mi`,
-		"{version: '1', resources: {requests: {cpu: true}}}":                     "spec.resources.requests.cpu: true is no quantity",
-		"{version: '1', engine: Custom, image: a, storage: {size: 10 gigabyte}}": `spec.storage.size: "10 gigabyte" is no quantity`,
+		"{version: '1', resources: {limits: {cpu: 1, memory: 512mib}}}":          `spec.resources.limits.memory: "512mib" is not a quantity such as 512Mi`,
+		"{version: '1', resources: {requests: {cpu: true}}}":                     "spec.resources.requests.cpu: true is not a quantity",
+		"{version: '1', engine: Custom, image: a, storage: {size: 10 gigabyte}}": `spec.storage.size: "10 gigabyte" is not a quantity`,
 	} {
 		text := "{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: a}, spec: " + spec + "}"
 		m, err := manifest.Read([]string{"-"}, strings.NewReader(text), "shop")
