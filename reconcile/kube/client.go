@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewClient makes a client for the kinds of Scheme, without sending a request.
-// Built-in kinds travel as protobuf, ours as JSON. Each request is counted in
-// counter (nil: none is). What the server warns of is logged, each text once.
+// NewClient returns a client for the kinds of Scheme, without sending a request.
+// Built-in kinds travel as protobuf, ours as JSON. If counter is not nil, it counts
+// each request. Warnings of the server are logged, each text once.
 func NewClient(t *Target, counter *Counter) (client.Client, error) {
 	config := rest.CopyConfig(t.Config)
-	// Empty lets the client choose for each kind.
+	// If both are empty, the client chooses the encoding for each kind.
 	config.ContentType, config.AcceptContentTypes = "", ""
 	config.WarningHandler = nil
 	config.WarningHandlerWithContext = &warnings{seen: map[string]bool{}}
@@ -41,16 +41,16 @@ func NewClient(t *Target, counter *Counter) (client.Client, error) {
 	return c, nil
 }
 
-// warnings logs what the API server says in Warning headers.
+// warnings logs the Warning headers of the API server.
 type warnings struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// HandleWarningHeaderWithContext logs a warning that was not logged before: a
-// deprecation is otherwise repeated for each of ten thousand requests.
+// HandleWarningHeaderWithContext logs a warning that was not logged before.
+// Otherwise one deprecation would be logged for each of ten thousand requests.
 func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
-	// 299 is the one code that Kubernetes uses.
+	// Kubernetes uses no other code than 299.
 	if code != 299 || text == "" {
 		return
 	}

@@ -7,25 +7,27 @@ import (
 	"time"
 )
 
-// Clock is the API server's. A pass compares with times that the server and
-// its controllers wrote, and machines with a wrong clock start passes too: one
-// that is ahead would cut a drain short, and find every rollout overdue. It
-// goes by the Date of the first answer; until then, and as a nil *Clock, it is
-// the machine's own.
+// Clock returns the time of the API server. A pass compares it with times that the
+// server and its controllers wrote. The clock of the machine that runs the pass may
+// be wrong. If it were ahead, a drain would be cut short and every rollout would
+// look overdue.
+//
+// Clock uses the Date header of the first answer. Until then, and as a nil *Clock,
+// it returns the time of the machine.
 type Clock struct {
-	// Machine is the clock that is put right; nil: time.Now.
+	// Machine is the clock that is corrected. If it is nil, it is time.Now.
 	Machine func() time.Time
 
 	mu    sync.Mutex
 	known bool
-	ahead time.Duration // of the server
+	ahead time.Duration // how far the server is ahead of Machine
 }
 
-// tolerated is a difference that does no harm, and more than the time of an
-// answer can be told from a Date in whole seconds.
+// tolerated is the clock skew that we ignore. It is larger than the rounding error
+// of a Date header, which holds whole seconds.
 const tolerated = 2 * time.Second
 
-// Now is the server's time.
+// Now returns the time of the server.
 func (c *Clock) Now() time.Time {
 	if c == nil {
 		return time.Now()
@@ -35,6 +37,7 @@ func (c *Clock) Now() time.Time {
 	return c.machine().Add(c.ahead)
 }
 
+// machine returns the time of the machine.
 func (c *Clock) machine() time.Time {
 	if c != nil && c.Machine != nil {
 		return c.Machine()
@@ -42,7 +45,7 @@ func (c *Clock) machine() time.Time {
 	return time.Now()
 }
 
-// hear takes the time from the answer to a request that was sent at sent.
+// hear sets the clock by the answer to a request that was sent at sent.
 func (c *Clock) hear(sent time.Time, answer *http.Response) {
 	if c == nil {
 		return

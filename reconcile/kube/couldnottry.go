@@ -13,11 +13,12 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// CouldNotTry returns why the API server did not even try a dry-run write: the
-// identity may not write, a webhook does not take part in dry runs, or the
-// namespace is not there yet. It returns "" for an answer that says something
-// about the object itself, such as a refusal by quota or admission, and for
-// every other error.
+// CouldNotTry returns why the API server did not even try a dry-run write. It knows
+// three causes: the identity may not write, a webhook does not support dry runs, or
+// the namespace does not exist yet.
+//
+// It returns "" for an answer about the object itself, such as a refusal by quota
+// or admission. It also returns "" for every other error.
 func CouldNotTry(err error) string {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -38,17 +39,19 @@ func CouldNotTry(err error) string {
 }
 
 var (
-	// notAuthorized is the whole beginning of an authorizer's message: a
-	// webhook or a policy may quote one further on.
+	// notAuthorized matches the beginning of an authorizer's message. It is
+	// anchored, because a webhook or a policy may quote such a message later in its
+	// own.
 	notAuthorized = regexp.MustCompile(`^\S+ (?:"[^"]*" )?is forbidden: User ("(?:[^"\\]|\\.)*") cannot (create|update|patch|delete) resource "([^"]+)" in API group "[^"]*"(?: in the namespace "([^"]+)")?`)
 
-	// noFinalizers is the answer of a cluster that enforces who may set
+	// noFinalizers matches the answer of a cluster that restricts who may set
 	// blockOwnerDeletion.
 	noFinalizers = regexp.MustCompile(`^\S+ "[^"]*" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on`)
 
 	refusesDryRun = regexp.MustCompile(`^admission webhook ("[^"]*") does not support dry run`)
 )
 
+// mayNot explains a refusal by the authorizer. It returns "" for any other message.
 func mayNot(message string) string {
 	m := notAuthorized.FindStringSubmatch(message)
 	switch {
@@ -61,6 +64,8 @@ func mayNot(message string) string {
 	return fmt.Sprintf("user %s may not %s %s%s", user, verb, resource, prefixed(" in namespace ", namespace))
 }
 
+// namespaceMissing explains an answer that the namespace does not exist. It returns
+// "" for any other.
 func namespaceMissing(status metav1.Status) string {
 	d := status.Details
 	if d == nil || d.Kind != "namespaces" || !strings.Contains(status.Message, "not found") {

@@ -8,9 +8,9 @@ import (
 )
 
 // Counter counts requests by verb and resource: "list clusteredcaches", "apply
-// statefulsets", "apply clusteredcaches/status". Dry-run requests count under
-// the same verb, and one that is sent again counts again. The zero value is
-// ready; it may be used from many goroutines.
+// statefulsets", "apply clusteredcaches/status". A dry-run request counts under the
+// same verb, and a repeated request counts again. The zero value is ready to use.
+// Goroutines may share a Counter.
 type Counter struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -32,8 +32,8 @@ func (c *Counter) add(name string) {
 	c.counts[name]++
 }
 
-// requestName is the verb and resource of r; a path that is not of the
-// Kubernetes API is its own resource.
+// requestName returns the verb and resource of r. For a path outside the Kubernetes
+// API, it returns the method and the path.
 func requestName(r *http.Request, prefix string) string {
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, prefix), "/")
 	parts := strings.Split(path, "/")
@@ -55,6 +55,8 @@ func requestName(r *http.Request, prefix string) string {
 	return verb(r, named) + " " + resource
 }
 
+// verb returns the Kubernetes verb of r. The argument named means that the path
+// names one object.
 func verb(r *http.Request, named bool) string {
 	switch r.Method {
 	case http.MethodGet:

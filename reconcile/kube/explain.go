@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Explain says in one sentence what went wrong, where, and what to do about
-// it, for the ways in which a cluster commonly refuses: the kind is not
-// installed, the identity is unknown or may not, the server cannot be reached.
-// Any other error is given as it is.
+// Explain says in one sentence what went wrong, where, and what to do about it. It
+// knows these causes: a kind that is not installed, refused credentials, missing
+// rights, too many requests, and a failed connection. Any other error is returned
+// as it is.
 func Explain(err error, t *Target) string {
 	var connection *url.Error
 	switch {
@@ -40,6 +40,7 @@ func Explain(err error, t *Target) string {
 	return err.Error()
 }
 
+// prefixed returns prefix and s, or "" if s is empty.
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -47,9 +48,9 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// kindMissing tells a server that does not know the resource from one that
-// does not have the object: only the former answers with a page that did not
-// come from the API.
+// kindMissing reports whether a server does not know the resource. A server that
+// only lacks the object answers through the API. A 404 for an unknown resource does
+// not come from the API.
 func kindMissing(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
@@ -70,10 +71,12 @@ func kindMissing(err error) bool {
 	return details.Name == ""
 }
 
-// denied matches what an authorizer says. Admission, quota and Pod Security
-// use the same status code with other words.
+// denied matches an authorizer's message. Admission, quota and Pod Security use the
+// same status code with other words.
 var denied = regexp.MustCompile(`User "([^"]*)" cannot (\S+) resource "([^"]+)" in API group "[^"]*" (?:in the namespace "([^"]+)"|at the cluster scope)`)
 
+// explainForbidden explains a refusal, and names the missing right if an authorizer
+// refused.
 func explainForbidden(err error, t *Target) string {
 	m := denied.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -88,7 +91,7 @@ func explainForbidden(err error, t *Target) string {
 		user, verb, resource, namespace, t.Server)
 }
 
-// explainConnection is for requests that got no answer from the server.
+// explainConnection explains a request that got no answer from the server.
 func explainConnection(err *url.Error, t *Target) string {
 	var (
 		dns         *net.DNSError

@@ -16,26 +16,26 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// RequestTimeout bounds one request to the API server unless overrides say
-// otherwise.
+// RequestTimeout limits one request to the API server, unless the overrides set
+// another limit.
 const RequestTimeout = 30 * time.Second
 
-// sources are the places besides flags that settings come from.
+// sources are the places, besides flags, where settings come from.
 type sources struct {
 	getenv func(string) string
-	// home is the kubeconfig that counts when nothing else does.
+	// home is the kubeconfig that is used if no other is configured.
 	home string
-	// account is the directory that holds a pod's ServiceAccount token.
+	// account is the directory with the ServiceAccount token of a pod.
 	account string
 }
 
-// Load finds the cluster. Flags win over KUBECONFIG, that wins over the pod
-// that we run in, and that over ~/.kube/config. Single overrides (a server, a
-// token) change what was found. Files of KUBECONFIG merge as kubectl merges
-// them.
+// Load finds the cluster. Flags win over KUBECONFIG. KUBECONFIG wins over the pod
+// that we run in, and the pod wins over ~/.kube/config. Single overrides, such as a
+// server or a token, change what was found. Several files in KUBECONFIG merge as in
+// kubectl.
 //
-// A setting that is there but cannot be used is an error, and never a reason
-// to try the next place: the next place may be another cluster.
+// A setting that exists but cannot be used is an error. Load does not try the next
+// place then, because that may be another cluster.
 func Load(overrides *clientcmd.ConfigOverrides, kubeconfigFlag string) (*Target, error) {
 	return sources{
 		getenv:  os.Getenv,
@@ -44,6 +44,7 @@ func Load(overrides *clientcmd.ConfigOverrides, kubeconfigFlag string) (*Target,
 	}.load(overrides, kubeconfigFlag)
 }
 
+// load does what Load describes, with these sources.
 func (s sources) load(o *clientcmd.ConfigOverrides, flag string) (*Target, error) {
 	if flag != "" {
 		return fromFiles([]string{flag}, "--kubeconfig", o)
@@ -54,8 +55,8 @@ func (s sources) load(o *clientcmd.ConfigOverrides, flag string) (*Target, error
 	if s.inPod() && !namesEntry(o) {
 		return s.fromPod(o)
 	}
-	// Without HOME the path is relative, and would find whatever the current
-	// directory holds.
+	// Without HOME the path is relative. It would then find any file of that name
+	// below the current directory.
 	if _, err := os.Stat(s.home); filepath.IsAbs(s.home) && !errors.Is(err, fs.ErrNotExist) {
 		return fromFiles([]string{s.home}, "the default kubeconfig", o)
 	}
@@ -68,14 +69,14 @@ func (s sources) load(o *clientcmd.ConfigOverrides, flag string) (*Target, error
 	return resolve(clientcmdapi.NewConfig(), "the flags", o)
 }
 
-// namesEntry says whether overrides name an entry of a kubeconfig: they then
-// cannot be meant for the pod's own settings.
+// namesEntry reports whether the overrides name an entry of a kubeconfig. Such
+// overrides cannot be meant for the pod's own settings.
 func namesEntry(o *clientcmd.ConfigOverrides) bool {
 	return o.CurrentContext != "" || o.Context.Cluster != "" || o.Context.AuthInfo != ""
 }
 
-// fromFiles reads kubeconfig files, of which at least one must exist. setting
-// is what named them.
+// fromFiles reads kubeconfig files. At least one of them must exist. The argument
+// setting is the flag or variable that named them.
 func fromFiles(paths []string, setting string, o *clientcmd.ConfigOverrides) (*Target, error) {
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
 	if len(paths) == 0 {
@@ -95,8 +96,8 @@ func fromFiles(paths []string, setting string, o *clientcmd.ConfigOverrides) (*T
 	return resolve(raw, setting+" ("+strings.Join(paths, ", ")+")", o)
 }
 
-// resolve picks the context out of raw, which came from origin, and makes it a
-// Target.
+// resolve makes a Target of one context of raw. The argument origin describes where
+// raw came from.
 func resolve(raw *clientcmdapi.Config, origin string, o *clientcmd.ConfigOverrides) (*Target, error) {
 	name, err := contextName(raw, origin, o)
 	if err != nil {
@@ -121,8 +122,8 @@ func resolve(raw *clientcmdapi.Config, origin string, o *clientcmd.ConfigOverrid
 	return finish(config, o, Target{Context: name, Identity: user, Namespace: namespace}), nil
 }
 
-// contextName is the context to use; empty when flags alone say where the
-// server is.
+// contextName returns the name of the context to use. It is empty if flags alone
+// choose the server.
 func contextName(raw *clientcmdapi.Config, origin string, o *clientcmd.ConfigOverrides) (string, error) {
 	known := "it has none"
 	if len(raw.Contexts) > 0 {
@@ -144,17 +145,17 @@ func contextName(raw *clientcmdapi.Config, origin string, o *clientcmd.ConfigOve
 	return name, nil
 }
 
-// finish adds to t and its config what does not depend on where they came from.
+// finish adds to t and its config the settings that are the same for every source.
 func finish(config *rest.Config, o *clientcmd.ConfigOverrides, t Target) *Target {
 	if o.Timeout == "" {
 		config.Timeout = RequestTimeout
 	}
-	// The server's priority and fairness decides; a client-side limit on top
-	// would only slow a pass down.
+	// The server's priority and fairness limits the rate. A client-side limit in
+	// addition would only make a pass slower.
 	config.QPS = -1
 	config.UserAgent = "clusteredcache"
 	if o.AuthInfo.Token != "" {
-		// A token file would win over the token that was asked for.
+		// Without this, the token file would win over the token that was requested.
 		config.BearerToken, config.BearerTokenFile = o.AuthInfo.Token, ""
 	}
 	t.Config = config

@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// inPod says whether we run in a pod that may talk to its API server.
+// inPod reports whether we run in a pod that may talk to its API server.
 func (s sources) inPod() bool {
 	if s.getenv("KUBERNETES_SERVICE_HOST") == "" || s.getenv("KUBERNETES_SERVICE_PORT") == "" {
 		return false
@@ -23,8 +23,8 @@ func (s sources) inPod() bool {
 	return err == nil && !info.IsDir()
 }
 
-// fromPod makes the pod's own settings a Target. They are put into the form of
-// a kubeconfig, so that overrides mean the same as everywhere.
+// fromPod makes a Target of the pod's own settings. It uses the form of a
+// kubeconfig, so that overrides have the same meaning as for a kubeconfig.
 func (s sources) fromPod(o *clientcmd.ConfigOverrides) (*Target, error) {
 	const name = "in-cluster"
 	raw := clientcmdapi.NewConfig()
@@ -34,7 +34,8 @@ func (s sources) fromPod(o *clientcmd.ConfigOverrides) (*Target, error) {
 		cluster.CertificateAuthority = ca
 	}
 	user := clientcmdapi.NewAuthInfo()
-	// By path: the kubelet renews the token while we run.
+	// The file is read again later, because the kubelet renews the token while we
+	// run.
 	user.TokenFile = filepath.Join(s.account, "token")
 	context := clientcmdapi.NewContext()
 	context.Cluster, context.AuthInfo = name, name
@@ -60,9 +61,9 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// subject is the name in a ServiceAccount token ("system:serviceaccount:shop:x"),
-// or empty if the token is no JWT. The name is only shown to people, so the
-// signature is the server's business.
+// subject returns the name in a ServiceAccount token, such as
+// "system:serviceaccount:shop:x". It returns "" if the token is not a JWT. It does
+// not check the signature, because the name is only shown to people.
 func subject(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -81,8 +82,8 @@ func subject(token string) string {
 	return claims.Subject
 }
 
-// identity says who asks: name is the user that the files give, flags may have
-// put another in its place.
+// identity describes who sends the requests. The argument name is the user in the
+// files; flags may replace it.
 func identity(name string, o *clientcmd.ConfigOverrides, config *rest.Config) string {
 	switch {
 	case o.AuthInfo.Token != "":

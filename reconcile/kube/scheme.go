@@ -15,7 +15,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// Scheme returns a new scheme with the groups that hold the kinds we use.
+// Scheme returns a new scheme with the groups of the kinds that we use.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -27,14 +27,14 @@ func Scheme() *runtime.Scheme {
 		eventsv1.AddToScheme,
 		v1.AddToScheme,
 	} {
-		// Fails only when two types claim one kind, which is a bug.
+		// It fails only if two types use the same kind, which would be a bug.
 		utilruntime.Must(add(s))
 	}
 	return s
 }
 
-// kinds are all the kinds that a pass reads or writes, with the names that
-// their API server resources have. All but two are namespaced.
+// kinds are all the kinds that a pass reads or writes, with the names of their
+// resources. All but two are namespaced.
 var kinds = []struct {
 	gv               schema.GroupVersion
 	kind             string
@@ -55,9 +55,9 @@ var kinds = []struct {
 
 const storageClass = "StorageClass"
 
-// Mapper returns a mapper that knows the kinds we use and never asks the
-// server: discovery would cost a request for each API group at every start,
-// and fail a run for an aggregated API that has nothing to do with us.
+// Mapper returns a mapper that knows the kinds we use and never asks the server.
+// Discovery would cost a request for each API group at every start. It would also
+// fail a run because of an unrelated aggregated API.
 func Mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range kinds {

@@ -7,28 +7,30 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Target is the cluster that a run talks to, and as whom.
+// Target is the cluster that a run talks to, and the identity that it uses.
 type Target struct {
-	// Config connects to the server. UserAgent may be changed before NewClient.
+	// Config connects to the server. UserAgent may be changed before NewClient is
+	// called.
 	Config *rest.Config
 	// Server is the URL of the API server, for people.
 	Server string
-	// Context is the kubeconfig context; empty in a pod, and when flags alone
-	// say where the server is.
+	// Context is the kubeconfig context. It is empty in a pod, and if flags alone
+	// choose the server.
 	Context string
-	// Identity names who asks as far as local files tell: the kubeconfig's
-	// user, the ServiceAccount of the pod's token, or a description of what
-	// the flags gave.
+	// Identity describes who sends the requests, as far as local files show it. It
+	// is the kubeconfig's user, the ServiceAccount of the pod's token, or a
+	// description of the flags.
 	Identity string
-	// Namespace is the one of the context, or the pod's own.
+	// Namespace is that of the context, or the one that the pod runs in.
 	Namespace string
-	// Clock is the cluster's; nil: nobody asks for the time.
+	// Clock is the clock of the cluster. It may be nil if nobody needs the time.
 	Clock *Clock
-	// InCluster: the settings come from the pod that we run in.
+	// InCluster reports that the settings come from the pod that we run in.
 	InCluster bool
 }
 
-// String is the form of the first line of every run: where, and as whom.
+// String returns the text for the first line of every run: the server, and the
+// identity.
 func (t *Target) String() string {
 	var from []string
 	switch {
@@ -46,7 +48,8 @@ func (t *Target) String() string {
 	return t.Server + " (" + strings.Join(from, ", ") + ")"
 }
 
-// withoutPassword is the URL as it may be printed: a password in it is masked.
+// withoutPassword returns the URL with a password in it masked, so that it may be
+// printed.
 func withoutPassword(server string) string {
 	if u, err := url.Parse(server); err == nil && u.User != nil {
 		return u.Redacted()

@@ -9,10 +9,10 @@ import (
 	clienttransport "k8s.io/client-go/transport"
 )
 
-// renewToken makes config read its token file again at once when the token is
-// not accepted any more, and send the refused request again with the new one.
-// By itself client-go reads the file once a minute, so that a pass would end
-// with the old token beside a file that holds a good one.
+// renewToken makes config read its token file again as soon as the server refuses
+// the token. The refused request is then sent again with the new token. Client-go
+// alone reads the file once a minute, so a pass could fail although the file
+// already holds a valid token.
 func renewToken(config *rest.Config) error {
 	if config.BearerTokenFile == "" {
 		return nil
@@ -27,15 +27,16 @@ func renewToken(config *rest.Config) error {
 	return nil
 }
 
-// renewing gives requests the token of a file.
+// renewing adds the token of a file to requests.
 type renewing struct {
 	next http.RoundTripper
 	file clienttransport.ResettableTokenSource
-	// otherwise is the token while there is none in the file.
+	// otherwise is the token to use while the file has none.
 	otherwise string
 }
 
-// RoundTrip sends r, and again if its token was refused and there is another.
+// RoundTrip sends r. If its token was refused and the file has another, RoundTrip
+// sends r again.
 func (t *renewing) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent, token := time.Now(), t.token()
 	answer, err := t.next.RoundTrip(withToken(r, token))
@@ -57,6 +58,7 @@ func (t *renewing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(again)
 }
 
+// token returns the token of the file, or the one from the configuration.
 func (t *renewing) token() string {
 	if token, err := t.file.Token(); err == nil {
 		return token.AccessToken
@@ -64,11 +66,12 @@ func (t *renewing) token() string {
 	return t.otherwise
 }
 
+// withToken returns a copy of r with the token.
 func withToken(r *http.Request, token string) *http.Request {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+token)
 	return r
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
+// WrappedRoundTripper gives client-go access to the transport below.
 func (t *renewing) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -10,16 +10,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// transport is what every request goes through.
+// transport counts every request and reads the time from its answer.
 type transport struct {
 	next    http.RoundTripper
 	counter *Counter
 	clock   *Clock
-	// prefix of the paths of the API, without a slash at its end.
+	// prefix is the beginning of every API path, without a slash at its end.
 	prefix string
 }
 
-// RoundTrip counts r, sends it, and hears the server's time.
+// RoundTrip counts r, sends it, and sets the clock by the answer.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.counter.add(requestName(r, t.prefix))
 	sent := t.clock.machine()
@@ -28,19 +28,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.clock.hear(sent, answer)
 	}
 	if err == nil && answer.StatusCode == http.StatusTooManyRequests {
-		tellAtOnce(answer)
+		surfaceThrottling(answer)
 	}
 	return answer, err
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
+// WrappedRoundTripper gives client-go access to the transport below.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// tellAtOnce changes a refusal that asks to wait, so that client-go does not: it
-// would for ten times, for all that is left of the request's time, and for a
-// write also when the run ends. It becomes the API's own error, with the time to
-// wait. Who gets it waits, or does not.
-func tellAtOnce(refusal *http.Response) {
+// surfaceThrottling turns a 429 with Retry-After into an API error, so that our
+// caller decides whether to wait. Client-go alone would retry it up to ten times,
+// as long as the request's timeout allows. It would even continue to retry a write
+// after the run was ended.
+func surfaceThrottling(refusal *http.Response) {
 	seconds, err := strconv.Atoi(refusal.Header.Get("Retry-After"))
 	if err != nil {
 		return
