@@ -16,19 +16,19 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// Schema names the form of JSON; another name would mean another form.
+// Schema names the form of the JSON. Another form would get another name.
 const Schema = "clusteredcache.report/v1"
 
 const timeFormat = time.RFC3339
 
-// JSONOptions of JSON.
+// JSONOptions are the options of JSON.
 type JSONOptions struct {
-	// Preview: the fleet is of a dry run.
+	// Preview means that the fleet comes from a dry run.
 	Preview bool
 }
 
-// The types below are the schema of the package documentation, apart from the
-// types of package plan so that those can change.
+// The types below are the schema of the package documentation. They are separate
+// from the types of package model, so that those can change.
 type (
 	document struct {
 		Schema      string         `json:"schema"`
@@ -132,8 +132,8 @@ type (
 	}
 )
 
-// JSON writes f for machines, in the schema of the package documentation. The
-// error is w's.
+// JSON writes f for programs, in the schema of the package documentation. It
+// returns an error of w.
 func JSON(w io.Writer, f model.Fleet, o JSONOptions) error {
 	d := document{
 		Schema:      Schema,
@@ -163,8 +163,9 @@ func JSON(w io.Writer, f model.Fleet, o JSONOptions) error {
 	return err
 }
 
-// harmlessJSON escapes what encoding/json leaves as it is and a terminal would
-// obey: C1 controls and characters that turn the writing direction.
+// harmlessJSON escapes the characters that encoding/json leaves as they are but a
+// terminal would obey. These are C1 controls and characters that change the writing
+// direction.
 func harmlessJSON(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// OneLine returns s as it may be printed inside a line of text: what would
-// move the cursor, end the line, change the colour or turn the writing
-// direction appears as an escape (\n, \x1b, \u202e).
+// OneLine returns s so that it may be printed inside a line of text. It escapes
+// (\n, \x1b, \u202e) what would move the cursor, end the line, or change the colour
+// or the writing direction.
 func OneLine(s string) string {
 	harmless := func(r rune) bool { return r != utf8.RuneError && strconv.IsPrint(r) }
 	if strings.IndexFunc(s, func(r rune) bool { return !harmless(r) }) < 0 {
@@ -32,10 +32,12 @@ func OneLine(s string) string {
 	return b.String()
 }
 
-// shortLine is OneLine(s) with at most about limit characters.
+// shortLine returns OneLine(s) without surrounding spaces, with at most about limit
+// characters.
 func shortLine(s string, limit int) string { return cutLine(strings.TrimSpace(s), limit) }
 
-// cutLine is shortLine for a line whose indentation counts.
+// cutLine returns OneLine(s) with at most about limit characters. It keeps the
+// indentation.
 func cutLine(s string, limit int) string {
 	cut := 0
 	for i := range s {

@@ -9,30 +9,32 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// MarkdownOptions of Markdown.
+// MarkdownOptions are the options of Markdown.
 type MarkdownOptions struct {
-	// Preview: the fleet is of a dry run.
+	// Preview means that the fleet comes from a dry run.
 	Preview bool
-	// Verbose shows the whole of the objects that would be created.
+	// Verbose shows objects that would be created in full.
 	Verbose bool
 }
 
 const (
-	// markdownLimit is the most bytes of Markdown: a comment on GitHub holds
-	// 65,536 characters, and whoever posts it may add some.
+	// markdownLimit is the greatest number of bytes of Markdown. A comment on
+	// GitHub holds 65,536 characters, and the poster may add some text.
 	markdownLimit = 60_000
-	// tableLimit leaves at least half of it to the details.
+	// tableLimit leaves at least half of that to the details.
 	tableLimit = markdownLimit / 2
-	// lastWords is room for the sentences about what was left out.
+	// lastWords is the space for the sentences about what was left out.
 	lastWords = 400
 )
 
-// Markdown writes f for a comment on a pull request or the summary of a CI
-// job: the summary line, a table of the caches, and each cache in a part to
-// unfold. Its first line is a comment that tells a later run which comment to
-// replace. It has at most 60,000 bytes: what does not fit is left out, whole
-// caches at a time, and counted. Nothing that came from a cluster or a file is
-// taken for markup. The error is w's.
+// Markdown writes f for a comment on a pull request or for the summary of a CI job.
+// It writes the summary line, a table of the caches, and a part to unfold for each
+// cache. The first line is an HTML comment by which a later run can find and
+// replace the comment on the pull request.
+//
+// The text has at most 60,000 bytes. Whole caches that do not fit are left out and
+// counted. Text from a cluster or a file never acts as markup. Markdown returns an
+// error of w.
 func Markdown(w io.Writer, f model.Fleet, o MarkdownOptions) error {
 	m := &markdown{view: view{preview: o.Preview, bodies: o.Verbose}}
 	m.head(f)
@@ -43,11 +45,13 @@ func Markdown(w io.Writer, f model.Fleet, o MarkdownOptions) error {
 	return err
 }
 
+// markdown collects the text.
 type markdown struct {
 	strings.Builder
 	view view
 }
 
+// head writes the title, the summary line and the notices.
 func (m *markdown) head(f model.Fleet) {
 	command := "reconcile"
 	if m.view.preview {
@@ -63,7 +67,7 @@ func (m *markdown) head(f model.Fleet) {
 	}
 }
 
-// table has a row for each cache.
+// table writes a row for each cache.
 func (m *markdown) table(reports []model.CacheReport) {
 	if len(reports) == 0 {
 		return
@@ -84,6 +88,7 @@ func (m *markdown) table(reports []model.CacheReport) {
 	m.WriteString("\n")
 }
 
+// row returns the row of one cache.
 func (m *markdown) row(r model.CacheReport) string {
 	s := Summarize(model.Fleet{Total: 1, Caches: []model.CacheReport{r}})
 	steps := s.Taken
@@ -102,7 +107,8 @@ func (m *markdown) row(r model.CacheReport) string {
 		steps.Created, steps.Changed, steps.Deleted, steps.Restarts, s.Held)
 }
 
-// details has a part to unfold for each cache that has more to say than a row.
+// details writes a part to unfold for each cache that has more content than its
+// row.
 func (m *markdown) details(reports []model.CacheReport) {
 	full, left := false, 0
 	for _, r := range reports {
@@ -121,6 +127,7 @@ func (m *markdown) details(reports []model.CacheReport) {
 	}
 }
 
+// part returns the part to unfold for one cache, or "" if its row is enough.
 func (m *markdown) part(r model.CacheReport) string {
 	block, list := m.block(r), m.list(r)
 	if block == "" && list == "" {
@@ -142,9 +149,10 @@ func (m *markdown) part(r model.CacheReport) string {
 	return b.String()
 }
 
-// diffMarks are the marks as the colouring of diffs knows them.
+// diffMarks translates our marks into those that the colouring of diffs knows.
 var diffMarks = map[string]string{"~": "!", "": " "}
 
+// block returns the steps of a cache as the lines of a diff.
 func (m *markdown) block(r model.CacheReport) string {
 	var b strings.Builder
 	for _, i := range m.view.items(r) {
@@ -156,6 +164,7 @@ func (m *markdown) block(r model.CacheReport) string {
 	return b.String()
 }
 
+// list returns the effects, the holds and the notes of a cache.
 func (m *markdown) list(r model.CacheReport) string {
 	var b strings.Builder
 	for _, sentence := range m.view.effectsOf(r) {
@@ -172,8 +181,8 @@ func (m *markdown) list(r model.CacheReport) string {
 	return b.String()
 }
 
-// fenceFor is a fence that block cannot close: longer than any run of
-// backticks in it.
+// fenceFor returns a fence that block cannot close. It is longer than any run of
+// backticks in block.
 func fenceFor(block string) string {
 	longest, run := 0, 0
 	for _, r := range block {
@@ -185,11 +194,10 @@ func fenceFor(block string) string {
 	return strings.Repeat("`", max(3, longest+1))
 }
 
-// prose makes a line of text mean itself, in Markdown and in HTML: characters
-// of markup become references to characters, which are never markup. Names of
-// people and issues and addresses are broken up by a space of no width, as
-// GitHub looks for them in the finished page; nobody must get a message because
-// of what is in a cluster.
+// prose escapes a line of text, so that Markdown and HTML show it as it is.
+// Characters of markup become character references, which never act as markup. A
+// zero-width space breaks up @names, #issues and addresses, because GitHub looks
+// for them in the finished page. Otherwise text from a cluster could notify people.
 func prose(line string) string { return proseEscapes.Replace(line) }
 
 var proseEscapes = strings.NewReplacer(
@@ -199,6 +207,7 @@ var proseEscapes = strings.NewReplacer(
 	"@", "@&#8203;", "#", "#&#8203;", "://", ":&#8203;//", "www.", "www.&#8203;",
 )
 
+// count returns n and what, in the plural unless n is 1.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

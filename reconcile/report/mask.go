@@ -10,28 +10,30 @@ import (
 	"example.com/clusteredcache/reconcile/fields"
 )
 
-// notShown stands for every value that is not shown, so that two of them say
-// nothing about each other.
+// notShown replaces every hidden value. It is always the same, so that two hidden
+// values cannot be compared.
 const notShown = "(not shown)"
 
-// lastApplied is kubectl's copy of a whole object.
+// lastApplied is part of the name of the annotation with kubectl's copy of a whole
+// object.
 const lastApplied = "last-applied-configuration"
 
-// variableValue matches the path of the value of an environment variable,
-// which is where passwords go.
+// variableValue matches the path of the value of an environment variable. Such a
+// value is often a password.
 var variableValue = regexp.MustCompile(`\.env\[.*\]\.value$`)
 
-// mask hides what must not be printed of one object: kubectl's copy of it, and
-// live values of environment variables unless we set them and nobody else did.
-// What is not sure is hidden.
+// mask hides the values of one object that must not be printed. These are kubectl's
+// copy of the object, and live values of environment variables that are not
+// certainly ours alone.
 type mask struct {
-	// live is the object that changes, nil: nothing in it is known to be ours.
+	// live is the object that changes. If it is nil, nothing in it is known to be
+	// ours.
 	live fields.Object
-	ours map[string]bool // made when first needed
+	ours map[string]bool // filled on first use
 }
 
-// change returns c as it may be printed, and whether something is hidden: its
-// From and To may then look equal without being so.
+// change returns c as it may be printed, and whether something is hidden. If so,
+// From and To may look equal although they differ.
 func (m *mask) change(c fields.Change) (fields.Change, bool) {
 	if strings.Contains(c.Path, lastApplied) {
 		c.From, c.To = whole(c.From), whole(c.To)
@@ -45,14 +47,14 @@ func (m *mask) change(c fields.Change) (fields.Change, bool) {
 		secret[fmt.Sprint(value)] = true
 		return true
 	})
-	// The wanted value comes from the spec. It is shown, unless that would tell
-	// the hidden one.
+	// The wanted value comes from the spec. It is shown, unless it would reveal the
+	// hidden one.
 	to, hidTo := rewrite(c.To, c.Path, func(_ string, value any) bool { return secret[fmt.Sprint(value)] })
 	c.From, c.To = from, to
 	return c, hidFrom || hidTo
 }
 
-// whole is notShown in the place of a value, if there is a value.
+// whole returns notShown in place of a value, or "" if the value is empty.
 func whole(value string) string {
 	if value == "" {
 		return ""
@@ -60,9 +62,9 @@ func whole(value string) string {
 	return notShown
 }
 
-// rewrite hides inside value, which stands at path: a change may be of one
-// variable, of a whole container, or of all annotations. hidden decides about
-// values of environment variables.
+// rewrite hides parts of value, which is found at path. The value may be one
+// variable, a whole container, or all annotations. The function hidden decides
+// about each value of an environment variable.
 func rewrite(value, path string, hidden func(path string, value any) bool) (string, bool) {
 	if !suspect(value, path) {
 		return value, false
@@ -78,7 +80,8 @@ func rewrite(value, path string, hidden func(path string, value any) bool) (stri
 	if h.count > 0 && tree == notShown {
 		return notShown, true
 	}
-	// Encoded anew also when nothing is hidden: < then reads as itself.
+	// The value is encoded again even if nothing is hidden, so that < is not
+	// escaped.
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -88,19 +91,21 @@ func rewrite(value, path string, hidden func(path string, value any) bool) (stri
 	return strings.TrimSuffix(b.String(), "\n"), h.count > 0
 }
 
-// suspect tells whether there may be something to hide. Escapes may spell any
-// key.
+// suspect reports whether value may contain something to hide. It includes values
+// with escapes, because an escape can spell any key.
 func suspect(value, path string) bool {
 	return value != "" && (strings.Contains(path, ".env") || strings.Contains(value, `"env"`) ||
 		strings.Contains(value, lastApplied) || strings.Contains(value, `\u`))
 }
 
-// hider replaces values in a tree of JSON values.
+// hider hides values in a tree of JSON values, and counts them.
 type hider struct {
 	hidden func(path string, value any) bool
 	count  int
 }
 
+// hide returns the value at path with hidden parts replaced. It changes the tree in
+// place.
 func (h *hider) hide(value any, path string) any {
 	switch v := value.(type) {
 	case []any:
@@ -126,14 +131,15 @@ func (h *hider) hide(value any, path string) any {
 	return value
 }
 
-// itemName is the merge key of the lists that lead to environment variables.
+// itemName returns the name of a list item. The lists that lead to environment
+// variables use it as their merge key.
 func itemName(item any) string {
 	m, _ := item.(map[string]any)
 	name, _ := m["name"].(string)
 	return name
 }
 
-// isOurs reports whether our manager owns the variable at path, and no other.
+// isOurs reports whether our manager, and no other, owns the variable at path.
 func (m *mask) isOurs(path string) bool {
 	if m.ours == nil && m.live != nil {
 		m.ours = fields.OursAlone(m.live)

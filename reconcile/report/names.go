@@ -11,13 +11,14 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// NameOptions of Name.
+// NameOptions are the options of Name.
 type NameOptions struct {
-	// Preview: the fleet is of a dry run.
+	// Preview means that the fleet comes from a dry run.
 	Preview bool
 }
 
-// resources are the names that kubectl knows kinds by.
+// resources maps kinds to the names that kubectl uses. A kind that is missing here
+// belongs to the core group.
 var resources = map[model.Kind]string{
 	model.KindCache:            "clusteredcache." + v1.GroupVersion.Group,
 	model.KindStatefulSet:      "statefulset.apps",
@@ -25,10 +26,10 @@ var resources = map[model.Kind]string{
 	model.KindJob:              "job.batch",
 }
 
-// Name writes one line for each object that was changed, or in a preview would
-// be: NAMESPACE/RESOURCE.GROUP/NAME, such as shop/statefulset.apps/cache,
-// without a group for the core group. The lines are sorted and none is there
-// twice. The error is w's.
+// Name writes one line for each object that was changed, or in a preview would be.
+// The form is NAMESPACE/RESOURCE.GROUP/NAME, such as shop/statefulset.apps/cache,
+// without a group for the core group. The lines are sorted and unique. Name returns
+// an error of w.
 func Name(w io.Writer, f model.Fleet, o NameOptions) error {
 	var names []string
 	for _, r := range f.Caches {
@@ -49,6 +50,7 @@ func Name(w io.Writer, f model.Fleet, o NameOptions) error {
 	return b.Flush()
 }
 
+// objectName returns the line for one object.
 func objectName(r model.Ref) string {
 	resource := cmp.Or(resources[r.Kind], strings.ToLower(string(r.Kind)))
 	return OneLine(r.Namespace + "/" + resource + "/" + r.Name)

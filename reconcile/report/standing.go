@@ -8,9 +8,9 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// Standing writes how the caches of f stand, a line each, and at last how many
-// are in which state. Verbose adds a line for each node that was observed, and
-// for what is withheld. The error is w's.
+// Standing writes how the caches of f stand, one line for each, and at the end how
+// many are in which state. Verbose adds a line for each observed node and for each
+// hold. Standing returns an error of w.
 func Standing(w io.Writer, f model.Fleet, o TextOptions) error {
 	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{}}
 	for _, r := range sorted(f.Caches) {
@@ -26,6 +26,7 @@ func Standing(w io.Writer, f model.Fleet, o TextOptions) error {
 	return t.Flush()
 }
 
+// standing writes the lines of one cache.
 func (t *text) standing(r model.CacheReport) {
 	line := OneLine(r.Namespace+"/"+r.Name) + ": "
 	if s := r.Standing; s != nil {
@@ -49,7 +50,8 @@ func (t *text) standing(r model.CacheReport) {
 	}
 }
 
-// versions are what runs and, if it is another, what is wanted.
+// versions returns the versions that run. If they differ from the wanted version,
+// it adds that.
 func versions(s *model.Standing) string {
 	switch s.Runs {
 	case s.Wants:
@@ -60,6 +62,7 @@ func versions(s *model.Standing) string {
 	return OneLine(s.Runs) + " -> " + OneLine(s.Wants)
 }
 
+// nodeLine returns the line of one node.
 func nodeLine(n model.Node) string {
 	line := OneLine(n.Name) + ": " + OneLine(n.State)
 	if n.Version != "" {
@@ -77,7 +80,7 @@ func nodeLine(n model.Node) string {
 	return line
 }
 
-// cachesLine counts caches by state.
+// cachesLine returns the number of caches in each state.
 func (s Summary) cachesLine() string {
 	c, caches := s.Caches, "caches"
 	if c.Total == 1 {

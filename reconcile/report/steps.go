@@ -2,7 +2,7 @@ package report
 
 import "example.com/clusteredcache/reconcile/model"
 
-// expected is what the server answers to a step that goes well.
+// expected maps each action to the result of a successful step.
 var expected = map[model.Action]model.Result{
 	model.ActionCreate:   model.Created,
 	model.ActionChange:   model.Configured,
@@ -12,11 +12,11 @@ var expected = map[model.Action]model.Result{
 	model.ActionFinalize: model.Finalized,
 }
 
-// notAttempted is the result of a step that the pass did not come to.
+// notAttempted is the result of a step that the pass did not reach.
 const notAttempted model.Result = ""
 
-// outcomes are all steps of a report with what became of them: those that were
-// attempted, then those of the plan that were not.
+// outcomes returns every step of a report with its result. The attempted steps come
+// first, then the other steps of the plan.
 func outcomes(r model.CacheReport) []model.Outcome {
 	type key struct {
 		action model.Action
@@ -40,12 +40,12 @@ func outcomes(r model.CacheReport) []model.Outcome {
 	return all
 }
 
-// writes tells the outcomes that write something, or would.
+// writes reports whether the step wrote something, or would write something.
 func writes(o model.Outcome) bool {
 	return o.Result != model.Failed && o.Result != model.Unchanged
 }
 
-// effects are those of the steps that have one.
+// effects returns the effects of all steps that write.
 func effects(r model.CacheReport) []string {
 	var all []string
 	for _, o := range outcomes(r) {
@@ -56,6 +56,7 @@ func effects(r model.CacheReport) []string {
 	return all
 }
 
+// cacheOf names the ClusteredCache of a report.
 func cacheOf(r model.CacheReport) model.Ref {
 	return model.Ref{Kind: model.KindCache, Namespace: r.Namespace, Name: r.Name}
 }

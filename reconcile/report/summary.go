@@ -9,36 +9,35 @@ import (
 // Steps counts steps on children, and removals of our finalizer from caches.
 type Steps struct {
 	Created, Changed, Deleted, Finalized int
-	// Restarts is the number of nodes that the changes make restart.
+	// Restarts is the number of nodes that restart because of the changes.
 	Restarts int
 }
 
-// Caches counts caches by their state. Those that a Fleet does not list are
+// Caches counts caches by their state. Caches that a Fleet does not list are
 // settled.
 type Caches struct {
 	Total, Settled, Progressing, Stalled, Failed int
 }
 
-// Summary is a Fleet in numbers.
+// Summary holds the numbers of a Fleet.
 type Summary struct {
-	// Taken are the steps that the server took, Left those that it was not
-	// asked for: a step before them failed, the pass was cut short, or they are
-	// estimated.
+	// Taken counts the steps that the server took. Left counts those that were not
+	// sent: an earlier step failed, the pass was cut short, or they are estimated.
 	Taken, Left Steps
-	// Failed counts the steps that failed, Held the holds. Estimated counts
-	// those steps of Left that are estimated.
+	// Failed counts the steps that failed, and Held the holds. Estimated counts the
+	// steps in Left that are estimated.
 	Failed, Held, Estimated int
-	// Writes counts every step that writes something or would, also those
-	// that Taken and Left leave out.
+	// Writes counts every step that writes something or would. It includes steps
+	// that Taken and Left omit.
 	Writes int
-	// Edited counts the caches that a manifest makes or changes.
+	// Edited counts the caches that a manifest creates or changes.
 	Edited int
 	Caches Caches
 	// Unlisted counts the namespaces that may not be listed.
 	Unlisted int
 }
 
-// Summarize counts.
+// Summarize returns the numbers of f.
 func Summarize(f model.Fleet) Summary {
 	s := Summary{Caches: Caches{Total: f.Total}, Unlisted: len(f.Unlisted)}
 	for _, r := range f.Caches {
@@ -49,6 +48,7 @@ func Summarize(f model.Fleet) Summary {
 	return s
 }
 
+// addReport counts one cache.
 func (s *Summary) addReport(r model.CacheReport) {
 	s.Held += len(r.Plan.Holds)
 	switch r.Verdict.State {
@@ -67,6 +67,7 @@ func (s *Summary) addReport(r model.CacheReport) {
 	}
 }
 
+// addOutcome counts one step.
 func (s *Summary) addOutcome(o model.Outcome) {
 	if writes(o) {
 		s.Writes++
@@ -86,21 +87,21 @@ func (s *Summary) addOutcome(o model.Outcome) {
 	}
 }
 
-// Changes tells whether anything would change, or did: a write or an edit.
-// Holds, warnings and the status that follows are no changes.
+// Changes reports whether a write or an edit happened, or would happen. Holds,
+// warnings and the resulting status do not count.
 func (s Summary) Changes() bool { return s.Writes+s.Edited > 0 }
 
-// add counts a step, and tells whether it is one that is counted.
+// add counts a step, and reports whether that step is one of those counted.
 func (s *Steps) add(step model.Step, result model.Result) bool {
 	switch {
 	case result == model.Finalized:
 		s.Finalized++
 	case step.Target.Kind == model.KindCache:
-		// The finalizer: ours to keep in order, nothing that a person reading
-		// a plan has to weigh.
+		// We keep our finalizer in order ourselves. The reader of a plan does not
+		// have to consider it.
 		return false
 	case step.Action == model.ActionOwn:
-		// The change of the same object that follows is counted.
+		// The change that follows on the same object is counted instead.
 		return false
 	case result == model.Created:
 		s.Created++
@@ -113,8 +114,8 @@ func (s *Steps) add(step model.Step, result model.Result) bool {
 	return true
 }
 
-// planned are the steps that a pass would take: those of a dry run, and those
-// that it did not come to or could not try.
+// planned returns the steps that a pass would take. These are the steps of a dry
+// run, and the steps that it did not reach or could not try.
 func (s Summary) planned() Steps {
 	return Steps{
 		Created:   s.Taken.Created + s.Left.Created,
@@ -125,7 +126,7 @@ func (s Summary) planned() Steps {
 	}
 }
 
-// Plan is the stable line that says what a pass would do.
+// Plan returns the stable line about what a pass would do.
 func (s Summary) Plan() string {
 	t := s.planned()
 	line := fmt.Sprintf("Plan: %d create, %d change%s, %d delete", t.Created, t.Changed, restarts(t.Restarts), t.Deleted)
@@ -139,14 +140,15 @@ func (s Summary) Plan() string {
 	if s.Estimated > 0 {
 		line += fmt.Sprintf(", %d estimated", s.Estimated)
 	}
-	// A step that failed makes its cache fail too: not to be counted twice.
+	// A failed step also makes its cache fail, so the larger number is used and not
+	// the sum.
 	if failed := max(s.Failed, s.Caches.Failed); failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)
 	}
 	return line + unlisted(s.Unlisted)
 }
 
-// Done is the stable line that says what a pass did.
+// Done returns the stable line about what a pass did.
 func (s Summary) Done() string {
 	t := s.Taken
 	line := fmt.Sprintf("Done: %d created, %d changed%s, %d deleted", t.Created, t.Changed, restarts(t.Restarts), t.Deleted)
@@ -156,6 +158,7 @@ func (s Summary) Done() string {
 	return line + fmt.Sprintf("; %d held, %d failed; %s", s.Held, s.Failed, s.cachesLine())
 }
 
+// unlisted returns the end of a stable line that counts the unlisted namespaces.
 func unlisted(namespaces int) string {
 	if namespaces == 0 {
 		return ""
@@ -163,6 +166,7 @@ func unlisted(namespaces int) string {
 	return "; " + count(namespaces, "namespace") + " not listed"
 }
 
+// restarts returns the words in parentheses about nodes that restart.
 func restarts(nodes int) string {
 	switch nodes {
 	case 0:

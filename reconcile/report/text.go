@@ -11,20 +11,21 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// TextOptions of Text.
+// TextOptions are the options of Text and Standing.
 type TextOptions struct {
-	// Preview: the fleet is of a dry run, and the text speaks of what would be.
+	// Preview means that the fleet comes from a dry run. The text then describes
+	// what would happen.
 	Preview bool
-	// Color puts ANSI colours in.
+	// Color adds ANSI colours.
 	Color bool
-	// Verbose adds status writes, the number of requests, and in a preview the
-	// whole of the objects that would be created.
+	// Verbose adds status writes and the number of requests. In a preview it also
+	// shows objects that would be created in full.
 	Verbose bool
 }
 
-// Text writes f for people: a headline for each cache, a line for each step
-// and hold, and at last the stable line of the package documentation. The
-// error is w's.
+// Text writes f for people. Each cache gets a headline, and a line for each step
+// and hold. The last line is the stable line of the package documentation. Text
+// returns an error of w.
 func Text(w io.Writer, f model.Fleet, o TextOptions) error {
 	t := &text{Writer: bufio.NewWriter(w), options: o, view: view{preview: o.Preview, bodies: o.Verbose}}
 	for _, r := range sorted(f.Caches) {
@@ -43,7 +44,7 @@ func Text(w io.Writer, f model.Fleet, o TextOptions) error {
 	return t.Flush()
 }
 
-// notices say why a report is not of a whole run.
+// notices returns sentences that explain why a report does not cover a whole run.
 func notices(f model.Fleet) []string {
 	var sentences []string
 	if f.TimedOut {
@@ -61,7 +62,7 @@ func notices(f model.Fleet) []string {
 	return sentences
 }
 
-// summaryLine is the stable line of the package documentation.
+// summaryLine returns the stable line of the package documentation.
 func summaryLine(f model.Fleet, preview bool) string {
 	if preview {
 		return Summarize(f).Plan()
@@ -76,14 +77,14 @@ func sorted(reports []model.CacheReport) []model.CacheReport {
 	})
 }
 
-// text keeps the first error of its writer until Flush.
+// text writes lines. It keeps the first error of its writer until Flush.
 type text struct {
 	*bufio.Writer
 	options TextOptions
 	view    view
 }
 
-// color is the number of an ANSI attribute; 0: none.
+// color is the number of an ANSI attribute. 0 means no attribute.
 type color int
 
 const (
@@ -106,6 +107,7 @@ var (
 	classColors = map[model.Class]color{model.Waiting: yellow, model.Blocked: red}
 )
 
+// paint returns s in colour c, if colours are wanted.
 func (t *text) paint(c color, s string) string {
 	if !t.options.Color || c == 0 {
 		return s
@@ -113,10 +115,12 @@ func (t *text) paint(c color, s string) string {
 	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", c, s)
 }
 
+// line writes s as one line in colour c.
 func (t *text) line(c color, s string) {
 	_, _ = t.WriteString(t.paint(c, s) + "\n")
 }
 
+// cache writes the lines of one cache.
 func (t *text) cache(r model.CacheReport) {
 	headline := OneLine(r.Namespace+"/"+r.Name) + ": " + t.paint(stateColors[r.Verdict.State], t.view.state(r.Verdict))
 	if message := verdictMessage(r); message != "" {
@@ -137,7 +141,8 @@ func (t *text) cache(r model.CacheReport) {
 	}
 }
 
-// unsettled lists whom waiting was in vain for, and why.
+// unsettled lists the caches that did not settle while the run waited, each with
+// its reason.
 func (t *text) unsettled(f model.Fleet) {
 	began := false
 	for _, r := range sorted(f.Caches) {
@@ -152,6 +157,7 @@ func (t *text) unsettled(f model.Fleet) {
 	}
 }
 
+// item writes an item with its lines and notes.
 func (t *text) item(i item) {
 	t.line(0, "  "+t.paint(markColors[i.mark], i.mark)+" "+i.text)
 	for _, l := range i.lines {
@@ -162,6 +168,7 @@ func (t *text) item(i item) {
 	}
 }
 
+// requests writes the number of requests by verb and resource.
 func (t *text) requests(counts map[string]int) {
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(counts)) {

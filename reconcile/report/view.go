@@ -12,34 +12,37 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// The most characters that one sentence (of a cluster: a webhook may answer
-// with a page) and one value take in a line.
+// sentenceLimit and valueLimit are the greatest number of characters that one
+// sentence and one value take in a line. A sentence may come from the cluster,
+// where a webhook can answer with a whole page.
 const (
 	sentenceLimit = 600
 	valueLimit    = 200
 )
 
-// view says a report in lines, which Text and Markdown then dress. Nothing in
-// them can end the line or move the cursor.
+// view turns a report into lines. Text and Markdown then add their own form.
+// Nothing in a line can end it or move the cursor.
 type view struct {
-	// preview: it is of a dry run, and speaks of what would be.
+	// preview means that the report comes from a dry run and describes what would
+	// happen.
 	preview bool
-	// bodies: a preview shows created objects in full.
+	// bodies means that a preview shows created objects in full.
 	bodies bool
 }
 
-// item is one object: a cache that a manifest edits, or a step.
+// item is one object in the text: a cache that a manifest edits, or the target of a
+// step.
 type item struct {
 	mark  string // + ~ - =
 	name  string // the object
-	text  string // name and all that is said of it
+	text  string // the whole line, beginning with name
 	lines []line
 	notes []note
 }
 
 // line is a field of an item.
 type line struct {
-	mark string // + - =, or none for a line without a field
+	mark string // + - = for a field, empty for any other line
 	text string
 }
 
@@ -49,7 +52,7 @@ type note struct {
 	text string
 }
 
-// items are what a report says of the cache and its children, the edit first.
+// items returns the edit of the cache, if any, and then its steps.
 func (v view) items(r model.CacheReport) []item {
 	var items []item
 	if r.Edited() {
@@ -61,8 +64,8 @@ func (v view) items(r model.CacheReport) []item {
 	return items
 }
 
-// edit shows what a manifest changes. Our manager owns nothing of a spec: the
-// mask is that of an object of which nothing is ours.
+// edit returns what a manifest changes. Our manager owns no field of a spec, so the
+// mask treats nothing as ours.
 func (v view) edit(r model.CacheReport) item {
 	i := item{mark: "~", name: OneLine(cacheOf(r).String())}
 	if r.Edit.New {
@@ -78,11 +81,13 @@ func (v view) edit(r model.CacheReport) item {
 	return i
 }
 
+// marks maps each action to its mark in the text.
 var marks = map[model.Action]string{
 	model.ActionCreate: "+", model.ActionChange: "~", model.ActionReplace: "~", model.ActionOwn: "~",
 	model.ActionDelete: "-", model.ActionFinalize: "-",
 }
 
+// outcome returns the item of a step.
 func (v view) outcome(o model.Outcome) item {
 	s := o.Step
 	i := item{mark: cmp.Or(marks[s.Action], "~"), name: OneLine(s.Target.String())}
@@ -104,7 +109,7 @@ func (v view) outcome(o model.Outcome) item {
 	}
 	switch {
 	case o.Result == model.Unchanged:
-		// The server's answer is that nothing changes.
+		// The server answered that nothing changes.
 	case v.preview && v.bodies && s.Action == model.ActionCreate && s.Intent != nil:
 		i.lines = bodyLines(s.Intent)
 	default:
@@ -113,7 +118,7 @@ func (v view) outcome(o model.Outcome) item {
 			i.lines = append(i.lines, changeLines(m, c, "taken by")...)
 		}
 	}
-	if s.Downgrade != "" && writes(o) && !v.preview { // a preview tells it among the effects
+	if s.Downgrade != "" && writes(o) && !v.preview { // a preview has it among the effects
 		i.notes = append(i.notes, note{"note", shortLine(s.Downgrade, sentenceLimit)})
 	}
 	if o.Err != nil {
@@ -125,11 +130,12 @@ func (v view) outcome(o model.Outcome) item {
 	return i
 }
 
+// estimated returns the words in parentheses about an estimated step.
 func estimated(reason string) string {
 	return " (estimated: " + shortLine(reason, sentenceLimit) + ")"
 }
 
-// word is what became of a step. In a preview the mark says it all, unless the
+// word returns the result of a step. In a preview the mark is enough, unless the
 // step would not go as planned.
 func (v view) word(o model.Outcome) string {
 	switch {
@@ -145,8 +151,8 @@ func (v view) word(o model.Outcome) string {
 	return string(o.Result)
 }
 
-// changeLines is one line for the live value and one for the wanted one. The
-// managers stand where they explain most: behind the value that they set.
+// changeLines returns one line for the live value and one for the wanted value. The
+// managers follow the value that they set.
 func changeLines(m *mask, c fields.Change, verb string) []line {
 	same := c.From == c.To
 	c, hidden := m.change(c)
@@ -165,6 +171,7 @@ func changeLines(m *mask, c fields.Change, verb string) []line {
 	return lines
 }
 
+// managers returns the words in parentheses that name the managers of a field.
 func managers(verb string, by []fields.Manager) string {
 	if len(by) == 0 {
 		return ""
@@ -180,9 +187,9 @@ func managers(verb string, by []fields.Manager) string {
 	return " (" + verb + " " + strings.Join(parts, "; ") + ")"
 }
 
-// bodyLines are an object that would be made, as YAML. Environment variables
-// are shown by name: a whole object is looked at for its shape, and often
-// pasted elsewhere.
+// bodyLines returns an object that would be created, as YAML. It hides the values
+// of environment variables. A reader looks at a whole object for its shape, and
+// often pastes it elsewhere.
 func bodyLines(intent runtime.ApplyConfiguration) []line {
 	cannot := []line{{"", "(the object cannot be shown)"}}
 	raw, err := json.Marshal(intent)
@@ -201,7 +208,8 @@ func bodyLines(intent runtime.ApplyConfiguration) []line {
 	return lines
 }
 
-// state is the state of a cache in words; in a preview that which follows.
+// state returns the state of a cache in words. In a preview it is the state that
+// would follow.
 func (v view) state(verdict model.Verdict) string {
 	state := string(verdict.State)
 	if v.preview && verdict.State != model.NotDone {
@@ -213,8 +221,8 @@ func (v view) state(verdict model.Verdict) string {
 	return state
 }
 
-// verdictMessage is the sentence that goes with a cache's state, unless a hold
-// or an error below says the same.
+// verdictMessage returns the sentence about the state of a cache. It returns "" if
+// a hold or an error below already contains that sentence.
 func verdictMessage(r model.CacheReport) string {
 	message := r.Verdict.Message
 	for _, h := range r.Plan.Holds {
@@ -230,7 +238,7 @@ func verdictMessage(r model.CacheReport) string {
 	return message
 }
 
-// holdText says what is withheld.
+// holdText returns the sentence about what is withheld.
 func holdText(h model.Hold) string {
 	message := h.Message
 	if target := h.Target.String(); !strings.Contains(message, target) {
@@ -239,7 +247,8 @@ func holdText(h model.Hold) string {
 	return OneLine(h.Reason) + " (" + OneLine(string(h.Class)) + "): " + shortLine(message, sentenceLimit)
 }
 
-// effectsOf says what the steps mean; only before they are taken.
+// effectsOf returns the effects of the steps. It returns none once the steps were
+// taken.
 func (v view) effectsOf(r model.CacheReport) []string {
 	if !v.preview {
 		return nil
