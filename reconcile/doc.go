@@ -1,19 +1,19 @@
-// Package reconcile makes a pass: it walks the fleet once and brings every
-// cache one step closer to its spec.
+// Package reconcile makes a pass. A pass visits every cache once and brings it one
+// step closer to its spec.
 //
 //	observe ──► plan ──► apply ──► status ──► report
 //	 reads      pure    writes     pure,      pure
 //	                               one write
 //
-// A pass keeps no state. All that it knows, it has read in this pass. The next
-// pass makes good what a killed one left undone. One bad cache never spoils the
-// pass. The client that is handed in decides whether writes are real: a dry-run
+// A pass keeps no state. It knows only what it has read itself. If a pass is killed,
+// the next one completes its work. A cache that fails does not affect the others.
+// The client that the caller passes decides whether writes are real. A dry-run
 // client makes the same calls.
 //
 // # Packages
 //
-// Each package imports only from the rows below its own. Packages of one row do
-// not know each other.
+// Each package imports only packages from the rows below its own. Packages of one
+// row do not import each other.
 //
 //	cmd/clusteredcache                                flags, printing, exit statuses
 //	reconcile                                         the story: passes, workers, waiting
@@ -23,7 +23,7 @@
 //	fields resources                                  who owns what; a cache to its children
 //	api/v1                                            the types, and every name in a cluster
 //
-// The edges, to the letter:
+// These are all imports between the packages:
 //
 //	cmd/clusteredcache: reconcile kube manifest model observe report
 //	reconcile:          api/v1 apply fields manifest model observe plan status
@@ -40,15 +40,15 @@
 //	resources:          api/v1
 //
 // The pure packages are api/v1, fields, health, resources, model, plan, status
-// and report. They take no context, client, logger or clock. They reach no
-// controller-runtime package, not even through an import of an import.
+// and report. They take no context, client, logger or clock. They never import a
+// controller-runtime package, directly or indirectly.
 //
 // # Rights
 //
-// The rbac markers below are the rights that a pass needs; deploy/rbac is made
-// from them. Apply is the verb patch, and create where an object may be missing.
-// Pods, claims and StorageClasses are read, and pods deleted, only for caches
-// that have not settled.
+// The rbac markers below are the rights that a pass needs. deploy/rbac is generated
+// from them. An apply needs the verb patch, and also create where an object may be
+// missing. A pass reads pods, claims and StorageClasses, and deletes pods, only for
+// caches that have not settled.
 //
 // +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches,verbs=get;list;patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=clusteredcaches/status,verbs=patch

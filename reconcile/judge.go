@@ -12,43 +12,47 @@ import (
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// consequence is what an error means for the run.
+// consequence is the effect of an error on the run.
 type consequence string
 
 const (
-	// again: the cluster has moved on; observe and plan this cache anew, now.
+	// again means that the cluster has changed. Observe and plan this cache again
+	// now.
 	again consequence = "again"
-	// nextPass: it may be gone by then; the next pass goes on with this cache.
+	// nextPass means that the error may be gone by then. The next pass continues
+	// with this cache.
 	nextPass consequence = "next pass"
-	// thisCache: this cache fails, and the others go on.
+	// thisCache means that this cache fails and the others are not affected.
 	thisCache consequence = "this cache"
-	// everyCache: every other cache would meet it too; the run ends.
+	// everyCache means that every other cache would meet the error too. The run
+	// ends.
 	everyCache consequence = "every cache"
 )
 
-// activity is what a run does when it meets an error.
+// activity is what a run was doing when it met an error.
 type activity int
 
 const (
-	listing  activity = iota // the caches of the first pass are read
-	visiting                 // one cache is brought closer to its spec
-	waiting                  // an unsettled cache is read anew
+	listing  activity = iota // reading the caches of the first pass
+	visiting                 // bringing one cache closer to its spec
+	waiting                  // reading an unsettled cache again
 )
 
-// nature is what an error says, wherever it is met.
+// nature is the kind of an error, independent of the activity.
 type nature int
 
 const (
-	moved     nature = iota // the cluster is no longer what the plan saw
+	moved     nature = iota // the cluster has changed since the plan was made
 	contended               // others keep writing the same object
-	own                     // it speaks of this cache alone
-	refused                 // the API server would repeat it
-	transient               // it may be gone at the next try
-	fatal                   // it speaks of us, or of the API server as a whole
+	own                     // the error concerns only this cache
+	refused                 // the API server would refuse again
+	transient               // the error may be gone at the next try
+	fatal                   // the error concerns our identity or the whole API server
 )
 
-// consequences: a read that fails while the fleet is listed leaves caches unseen,
-// so it ends the run. The same failure later costs one cache its turn.
+// consequences maps the nature of an error and the activity to the consequence. If
+// a read fails while the fleet is listed, caches are missing, so the run ends.
+// Later the same failure only delays one cache.
 var consequences = map[nature]map[activity]consequence{
 	moved:     {listing: thisCache, visiting: again, waiting: thisCache},
 	contended: {listing: thisCache, visiting: nextPass, waiting: thisCache},
@@ -58,9 +62,10 @@ var consequences = map[nature]map[activity]consequence{
 	fatal:     {listing: everyCache, visiting: everyCache, waiting: everyCache},
 }
 
-// judge says what an error means for the run.
+// judge returns what an error means for the run.
 func judge(err error, during activity) consequence { return consequences[natureOf(err)][during] }
 
+// natureOf returns the nature of an error.
 func natureOf(err error) nature {
 	switch {
 	case apply.Fatal(err):
@@ -86,7 +91,7 @@ func tryAgain(outcomes []model.Outcome) bool {
 		if o.Result != model.Failed {
 			continue
 		}
-		if o.Rejected || apierrors.IsTooManyRequests(o.Err) { // it was waited for
+		if o.Rejected || apierrors.IsTooManyRequests(o.Err) { // a 429 was already waited for
 			return false
 		}
 		failed++
@@ -94,13 +99,14 @@ func tryAgain(outcomes []model.Outcome) bool {
 	return failed > 0
 }
 
-// interrupted is the verdict on a cache in whose middle the run ended.
-var interrupted = model.Verdict{State: model.NotDone, Reason: v1.ReasonInterrupted, Message: "ended before the cache was done; the next pass goes on"}
+// interrupted is the verdict on a cache that the end of the run left half done.
+var interrupted = model.Verdict{State: model.NotDone, Reason: v1.ReasonInterrupted, Message: "the run ended before the cache was done; the next pass continues"}
 
-// errGone says that a cache was there earlier in the run.
+// errGone reports that a cache existed earlier in the run and does not exist now.
 var errGone = errors.New("deleted meanwhile")
 
-// unobserved is the verdict on a cache that an error kept from being observed.
+// unobserved returns the verdict on a cache that could not be observed because of
+// err.
 func unobserved(err error) model.Verdict {
 	v := model.Verdict{State: model.NotDone, Reason: v1.ReasonApplyFailed, Message: err.Error()}
 	switch {

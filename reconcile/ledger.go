@@ -12,29 +12,29 @@ import (
 	"example.com/clusteredcache/reconcile/model"
 )
 
-// While waiting, a cache is looked at again after this long; one that waits
-// for something a person has yet to make, less often.
+// pollInterval and waitingInterval are how long a run waits before it reads a cache
+// again. The longer one is for a cache that waits for a person to create something.
 const (
 	pollInterval    = 1 * time.Second
 	waitingInterval = 10 * time.Second
 )
 
-// ledger keeps what there is to say of a run. Its memory grows with the caches
-// that had something to do, not with the fleet.
+// ledger collects the reports of a run. Its memory grows with the caches that had
+// work, not with the fleet.
 type ledger struct {
-	clock    func() time.Time // that of times in plans
+	clock    func() time.Time // for the times in plans
 	onChange func(Progress)
-	all      bool // caches that need nothing are told too
+	all      bool // also report caches that need nothing
 
 	mu      sync.Mutex
-	plain   int // settled at first sight, nothing to say
+	plain   int // caches without a report: settled at once
 	reports map[types.NamespacedName]model.CacheReport
-	pending map[types.NamespacedName]time.Time // unsettled -> due
+	pending map[types.NamespacedName]time.Time // when each unsettled cache is due
 	now     Progress
 }
 
-// newLedger returns an empty ledger. With all, the report has every cache: those
-// too that need nothing.
+// newLedger returns an empty ledger. The argument all makes it report every cache,
+// even those that need nothing.
 func newLedger(o Options, all bool) *ledger {
 	clock := o.Now
 	if clock == nil {
@@ -56,7 +56,7 @@ func (l *ledger) begin() {
 	l.now.Done, l.now.Failed = 0, 0
 }
 
-// record takes what a pass says of one cache.
+// record adds the report of one cache.
 func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,7 +66,7 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	}
 	before, known := l.reports[key]
 	if known && r.Verdict.Reason == v1.ReasonInterrupted {
-		// What was seen of it before says more.
+		// The earlier report holds more information.
 		r.Verdict, r.Plan, r.Standing = before.Verdict, before.Plan, before.Standing
 	}
 	delete(l.pending, key)
@@ -75,7 +75,7 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	}
 	switch {
 	case known:
-		// What earlier passes of this run did stays said.
+		// Outcomes of earlier passes of this run remain in the report.
 		r.Outcomes = append(unsaid(before.Outcomes, nil), r.Outcomes...)
 		r.StatusWritten = r.StatusWritten || before.StatusWritten
 		l.reports[key] = r
@@ -84,19 +84,20 @@ func (l *ledger) record(key types.NamespacedName, r model.CacheReport) {
 	default:
 		l.reports[key] = r
 	}
-	// What the server returned has served its purpose.
+	// The objects that the server returned are not needed any more.
 	for i := range r.Outcomes {
 		r.Outcomes[i].Object = nil
 	}
-	l.tell()
+	l.notify()
 }
 
-// nothingToSay tells a cache that is as it should be and was before.
+// nothingToSay reports whether a cache was already as it should be, and needs no
+// report.
 func nothingToSay(r model.CacheReport) bool {
 	return r.Verdict.State == model.Settled && r.Verdict.Reason != v1.ReasonRolloutPaused && len(r.Outcomes) == 0 && len(r.Plan.Holds) == 0 && !r.StatusWritten && !r.Edited()
 }
 
-// interval is how long to wait before looking again.
+// interval returns how long to wait before the cache is read again.
 func interval(p model.Plan, now time.Time) time.Duration {
 	wait := pollInterval
 	for i, h := range p.Holds {
@@ -114,14 +115,15 @@ func interval(p model.Plan, now time.Time) time.Duration {
 	return wait
 }
 
+// unsettled returns the number of unsettled caches.
 func (l *ledger) unsettled() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.pending)
 }
 
-// due lists the unsettled caches that it is time to look at again, those first
-// that have waited longest.
+// due returns the unsettled caches that should be read again now. The one that is
+// due the longest comes first.
 func (l *ledger) due(now time.Time) []types.NamespacedName {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +139,8 @@ func (l *ledger) due(now time.Time) []types.NamespacedName {
 	return keys
 }
 
-// postpone lets no unsettled cache be due earlier than in a while.
+// postpone delays every unsettled cache so that none is due before the given time
+// has passed.
 func (l *ledger) postpone(while time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +152,7 @@ func (l *ledger) postpone(while time.Duration) {
 	}
 }
 
-// nextDue is when the first unsettled cache is due.
+// nextDue returns when the first unsettled cache is due.
 func (l *ledger) nextDue() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,20 +165,22 @@ func (l *ledger) nextDue() time.Time {
 	return next
 }
 
+// progress calls the callback outside of a record.
 func (l *ledger) progress() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tell()
+	l.notify()
 }
 
-func (l *ledger) tell() {
+// notify calls the callback, if there is one. The caller holds the lock.
+func (l *ledger) notify() {
 	l.now.Waiting = len(l.pending)
 	if l.onChange != nil {
 		l.onChange(l.now)
 	}
 }
 
-// fleet is the report, sorted.
+// fleet returns the sorted report.
 func (l *ledger) fleet() model.Fleet {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,6 +192,7 @@ func (l *ledger) fleet() model.Fleet {
 	return f
 }
 
+// compareNames orders by namespace, then by name.
 func compareNames(a, b types.NamespacedName) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

@@ -16,22 +16,22 @@ import (
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// source yields the caches of a pass, until yield returns false.
+// source yields the caches of a pass until yield returns false.
 type source func(ctx context.Context, yield func(observe.Item) bool) error
 
-// mode is what a run is about. It is chosen once.
+// mode decides what a run does. It is chosen once.
 type mode interface {
 	// caches yields the caches of the first pass.
 	caches(ctx context.Context, yield func(observe.Item) bool) error
-	// again observes one of them anew.
+	// again observes one of these caches again.
 	again(ctx context.Context, key types.NamespacedName) (model.Input, error)
-	// visit does to one cache what the run is for.
+	// visit does the work of the run for one cache.
 	visit(ctx context.Context, in model.Input, r *model.CacheReport) error
-	// unseen is the verdict on a cache that could not be observed.
+	// unseen returns the verdict on a cache that could not be observed.
 	unseen(err error) model.Verdict
 }
 
-// fleet is a run over the caches in scope.
+// fleet is the mode that reconciles the caches in scope.
 type fleet struct{ *stages }
 
 func (f fleet) caches(ctx context.Context, yield func(observe.Item) bool) error {
@@ -52,7 +52,7 @@ func (f fleet) visit(ctx context.Context, in model.Input, r *model.CacheReport) 
 
 func (f fleet) unseen(err error) model.Verdict { return unobserved(err) }
 
-// supposed is a run over the caches of manifests, as if those were applied.
+// supposed is the mode that plans the caches of manifests as if they were applied.
 type supposed struct {
 	fleet
 	files *manifest.Set
@@ -75,7 +75,7 @@ func (s supposed) caches(ctx context.Context, yield func(observe.Item) bool) err
 	return nil
 }
 
-// again observes a cache and puts the manifest in its place.
+// again observes a cache and replaces it by the result of its manifest.
 func (s supposed) again(ctx context.Context, key types.NamespacedName) (model.Input, error) {
 	in, err := s.reader.One(ctx, key)
 	stored := in.Cache
@@ -106,11 +106,11 @@ func (s supposed) again(ctx context.Context, key types.NamespacedName) (model.In
 	return in, nil
 }
 
-// expected is a look at the caches in scope, or at those of manifests, whose
-// stored spec must then be that of the manifest.
+// expected is the mode that only looks at caches: those in scope, or those of
+// manifests. In the second case the stored spec must be that of the manifest.
 type expected struct {
 	fleet
-	files *manifest.Set // nil: nothing is expected
+	files *manifest.Set // nil if caches in scope are looked at
 }
 
 func (e expected) caches(ctx context.Context, yield func(observe.Item) bool) error {
@@ -139,8 +139,8 @@ func (e expected) visit(ctx context.Context, in model.Input, r *model.CacheRepor
 	return nil
 }
 
-// unseen says that an expected cache is still to come, also if it has been there
-// before.
+// unseen returns the verdict on a cache that could not be observed. A missing cache
+// is still expected, even if it existed before.
 func (e expected) unseen(err error) model.Verdict {
 	if e.files != nil && errors.Is(err, errGone) {
 		return model.Verdict{State: model.Progressing, Reason: v1.ReasonSpecNotApplied, Message: "there is no such ClusteredCache yet"}
@@ -148,8 +148,9 @@ func (e expected) unseen(err error) model.Verdict {
 	return unobserved(err)
 }
 
-// notApplied says in what a live spec differs from the manifest's; "": in
-// nothing. A size that the manifest leaves out may be any.
+// notApplied describes how a live spec differs from that of the manifest. It
+// returns "" if they are equal. If the manifest omits the size, any size is
+// accepted.
 func (e expected) notApplied(live *v1.ClusteredCache) string {
 	if e.files == nil {
 		return ""
@@ -169,6 +170,7 @@ func (e expected) notApplied(live *v1.ClusteredCache) string {
 	return differences(fields.Edit(stored, would), d.Source)
 }
 
+// differences lists the changes in one sentence. It returns "" if there are none.
 func differences(changes []fields.Change, source string) string {
 	if len(changes) == 0 {
 		return ""
@@ -180,6 +182,7 @@ func differences(changes []fields.Change, source string) string {
 	return fmt.Sprintf("the stored spec is not that of %s: %s", source, strings.Join(parts, ", "))
 }
 
+// orAbsent returns value, or a word for an absent one.
 func orAbsent(value string) string {
 	if value == "" {
 		return "absent"

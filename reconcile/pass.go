@@ -15,9 +15,9 @@ import (
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// pass visits the caches that from yields, Concurrency at a time. Its error ends
-// the run: a list that could not be read, an error that every cache would meet, or
-// the end of the pass's context.
+// pass visits the caches that from yields, Concurrency at a time. An error ends the
+// run. It is a list that could not be read, an error that every cache would meet,
+// or the end of the context.
 func (r *runner) pass(m mode, during activity, from source) error {
 	r.ledger.begin()
 	ctx, abort := context.WithCancelCause(r.passCtx)
@@ -25,7 +25,7 @@ func (r *runner) pass(m mode, during activity, from source) error {
 	work := make(chan observe.Item)
 	workers := r.workers(ctx, m, work, abort)
 	cut := false
-	var now time.Time // one for the pass
+	var now time.Time // the same for all caches of the pass
 	var unread error
 	err := from(ctx, func(item observe.Item) bool {
 		if now.IsZero() {
@@ -66,7 +66,7 @@ func (r *runner) pass(m mode, during activity, from source) error {
 	return err
 }
 
-// workers start to visit the caches that come through work.
+// workers starts the goroutines that visit the caches from work.
 func (r *runner) workers(ctx context.Context, m mode, work <-chan observe.Item, abort context.CancelCauseFunc) *sync.WaitGroup {
 	var group sync.WaitGroup
 	for range max(1, r.options.Concurrency) {
@@ -83,7 +83,7 @@ func (r *runner) workers(ctx context.Context, m mode, work <-chan observe.Item, 
 	return &group
 }
 
-// guarded keeps a fault in our own code to the cache that met it.
+// guarded visits one cache. A panic makes only that cache fail.
 func guarded(ctx context.Context, m mode, item observe.Item) (r model.CacheReport, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -97,12 +97,12 @@ func guarded(ctx context.Context, m mode, item observe.Item) (r model.CacheRepor
 	return cache(ctx, m, item)
 }
 
-// A cache that changes between our reads and writes is observed and planned
-// again this often. Then it is left to the next pass.
+// maxRounds is how often a cache that changes between our reads and writes is
+// observed and planned in one pass. After that it is left to the next pass.
 const maxRounds = 5
 
-// cache visits one cache, and again from a new observation when the cluster has
-// moved on in between. The error is one that every other cache would meet as well.
+// cache visits one cache. It starts again from a new observation if the cluster has
+// changed in between. The error is one that every other cache would meet too.
 func cache(ctx context.Context, m mode, item observe.Item) (model.CacheReport, error) {
 	r := model.CacheReport{Namespace: item.Key.Namespace, Name: item.Key.Name}
 	in, err := item.Input, item.Err
@@ -130,7 +130,7 @@ func cache(ctx context.Context, m mode, item observe.Item) (model.CacheReport, e
 		case what == nextPass || round == maxRounds:
 			if err != nil {
 				r.Verdict = model.Verdict{State: model.Progressing, Reason: v1.ReasonProgressing,
-					Message: fmt.Sprintf("the cache or its children keep changing (%v); the next pass goes on", err)}
+					Message: fmt.Sprintf("the cache or its children keep changing (%v); the next pass continues", err)}
 			}
 			return r, nil
 		}

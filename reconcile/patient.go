@@ -14,44 +14,45 @@ import (
 	"example.com/clusteredcache/reconcile/apply"
 )
 
-// maxThrottled is how long a request waits for an API server that has too much
-// to do (429). Client-go alone gives up after ten tries, mostly ten seconds:
-// then a busy minute would fail every cache that it meets, and end the pass at
-// the next page of a list.
+// maxThrottled is how long a request waits for an API server that answers 429.
+// Client-go alone gives up after ten tries, which often take ten seconds. One busy
+// minute would then fail every cache and end the pass at the next page of a list.
 const maxThrottled = 2 * time.Minute
 
-// unasked is how long to wait when the API server does not say.
-const unasked = 5 * time.Second
+// defaultDelay is how long to wait if the API server does not say.
+const defaultDelay = 5 * time.Second
 
-// patience is what the requests of a run share: they wait as the API server
-// asks, each for itself, until the run ends. When none has got another answer
-// than 429 for the longest time, the next that gives up ends the run
-// (apply.ErrThrottled): a whole fleet of failures would take hours, and be of no
-// help to the API server.
+// patience is shared by the requests of a run. Each request waits as the API server
+// asks, until the run ends.
+//
+// If every request has been answered with 429 for the longest time, the next one
+// that gives up ends the run with apply.ErrThrottled. Otherwise each cache of the
+// fleet would fail in its turn. That would take hours, and load the API server
+// further.
 type patience struct {
-	longest time.Duration // that a request waits
+	longest time.Duration // the limit for one request
 	ended   <-chan struct{}
 	end     context.CancelFunc
-	said    sync.Once
+	warned  sync.Once
 
 	mu       sync.Mutex
-	answered time.Time
+	answered time.Time // of the last answer other than 429
 }
 
-// newPatience returns patience that ends with ctx at the latest.
+// newPatience returns a patience that ends with ctx at the latest.
 func newPatience(ctx context.Context, longest time.Duration) *patience {
 	p := &patience{longest: longest, answered: time.Now()}
 	p.endWith(ctx)
 	return p
 }
 
-// endWith lets patience end with another context, between two passes.
+// endWith makes patience end with another context. It is called between two passes.
 func (p *patience) endWith(ctx context.Context) {
 	ctx, p.end = context.WithCancel(ctx)
 	p.ended = ctx.Done()
 }
 
-// with calls ask until its answer is another than 429.
+// with calls ask until the answer is not 429.
 func (p *patience) with(ctx context.Context, ask func() error) error {
 	for start := time.Now(); ; {
 		err := ask()
@@ -61,14 +62,14 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 			p.mu.Unlock()
 			return err
 		}
-		delay := unasked
+		delay := defaultDelay
 		if seconds, asked := apierrors.SuggestsClientDelay(err); asked && seconds > 0 {
 			delay = time.Duration(seconds) * time.Second
 		}
 		if time.Since(start)+delay > p.longest {
 			return p.exhausted(err, delay)
 		}
-		p.said.Do(func() {
+		p.warned.Do(func() {
 			slog.Warn("the API server has too much to do and asks to wait", "longest", p.longest, "error", err)
 		})
 		select {
@@ -81,17 +82,17 @@ func (p *patience) with(ctx context.Context, ask func() error) error {
 	}
 }
 
-// exhausted is err, or the error which says that every other cache would meet it
-// as well. A delay that we have no time left for counts as already waited, up to
-// half the limit: one very long Retry-After does not prove that every request is
-// throttled.
+// exhausted returns err, or an error that ends the run because every other cache
+// would meet it too. A delay that we have no time left for counts as already
+// waited, up to half the limit. One very long Retry-After does not prove that every
+// request is throttled.
 func (p *patience) exhausted(err error, delay time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.answered)+min(delay, p.longest/2) < p.longest {
 		return err
 	}
-	p.end() // those that still wait would wait in vain
+	p.end() // further waiting would not help the other requests
 	return fmt.Errorf("%w: %w", apply.ErrThrottled, err)
 }
 
@@ -119,8 +120,9 @@ func (c patientClient) Get(ctx context.Context, key client.ObjectKey, o client.O
 	return c.with(ctx, func() error { return c.Client.Get(ctx, key, o, opts...) })
 }
 
-// Create does not wait with an Event: that is a service, and admission which
-// limits the rate of Events (EventRateLimit) answers 429 for each above it.
+// Create does not wait when it writes an Event, because Events are optional.
+// Admission that limits the rate of Events (EventRateLimit) answers 429 to each
+// Event above the limit.
 func (c patientClient) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
 	if _, event := o.(*eventsv1.Event); event {
 		return c.Client.Create(ctx, o, opts...)
@@ -144,6 +146,7 @@ func (c patientClient) Status() client.SubResourceWriter {
 	return patientStatus{c.Client.Status(), c.patience}
 }
 
+// patientStatus writes a status with patience.
 type patientStatus struct {
 	client.SubResourceWriter
 	*patience

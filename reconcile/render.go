@@ -12,17 +12,17 @@ import (
 	"example.com/clusteredcache/reconcile/plan"
 )
 
-// Rendered is a cache's children as a pass would apply them.
+// Rendered holds the children of a cache as a pass would apply them.
 type Rendered struct {
 	Namespace, Name string
 	Objects         []runtime.ApplyConfiguration
-	// Err says why there are none or not all; with the API server's words for
-	// what the API server would refuse.
+	// Err is why objects are missing. It uses the API server's words for what the
+	// API server would refuse.
 	Err error
 }
 
-// Render says what the children of the caches in m look like, without a
-// server: the same builders, defaults and rules as a pass.
+// Render returns the children of the caches in m, without a server. It uses the
+// same builders, defaults and rules as a pass.
 func Render(m *manifest.Set) []Rendered {
 	rendered := make([]Rendered, 0, len(m.Caches))
 	for _, d := range m.Caches {
@@ -37,8 +37,8 @@ func Render(m *manifest.Set) []Rendered {
 	return rendered
 }
 
-// render plans the cache as one that nothing exists of; what is to be created
-// is what there is to see. A suspended cache is shown as it would be.
+// render plans the cache as if it had no children, and returns the objects that the
+// plan creates. A suspended cache is rendered as if it were not suspended.
 func render(m *manifest.Set, d manifest.Document) ([]runtime.ApplyConfiguration, error) {
 	cache := d.Cache.DeepCopy()
 	cache.Spec.Suspend, cache.DeletionTimestamp = false, nil

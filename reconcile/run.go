@@ -14,53 +14,58 @@ import (
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// Options of a Run or a Look.
+// Options are the options of Run and Look.
 type Options struct {
 	Scope observe.Scope
-	// Manifests, if not nil, take the place of Scope. Run plans the caches in them
-	// as if the manifests were applied: hand it a dry-run client. Look expects that
-	// their stored spec is that of the manifest.
+	// Manifests, if not nil, replaces Scope. Run then plans the caches in it as if
+	// the manifests were applied, so it needs a dry-run client. Look then compares
+	// the stored spec of each cache with its manifest.
 	Manifests *manifest.Set
-	// Concurrency is the number of caches worked on at the same time (at least 1).
+	// Concurrency is the number of caches that are visited at the same time (at
+	// least 1).
 	Concurrency int
 	// Wait repeats passes over the caches that have not settled until each has
-	// settled or stalled. Timeout ends that, also in the middle of a pass (0: it
-	// does not).
+	// settled or stalled. Timeout limits the waiting, and ends it even in the
+	// middle of a pass. 0 means no limit.
 	Wait    bool
 	Timeout time.Duration
-	// LingerUntil repeats passes like Wait until this time, without insisting; zero:
-	// it does not. Look takes no notice of it.
+	// LingerUntil repeats passes like Wait until this time. It is not an error if
+	// caches have not settled by then. The zero value means no repetition. Look
+	// ignores it.
 	LingerUntil time.Time
 	// Estimate, if not nil, decides which refusals of the server make a step
-	// estimated instead of failed: it returns the reason, "" for a failure.
+	// estimated instead of failed. It returns the reason, or "" for a failure.
 	Estimate func(error) string
-	// Events: changes are written as Events of the caches too.
+	// Events makes Run also write changes as Events of the caches.
 	Events bool
-	// Nodes: single nodes of caches that have settled are observed as well.
+	// Nodes requests the single nodes of settled caches too.
 	Nodes bool
-	// Now is the clock of the API server, by whose times caches are judged; nil: the
-	// machine's. It may be off until the first answer has come.
+	// Now is the clock of the API server. Caches are judged by the times that the
+	// server wrote. If Now is nil, the clock of the machine is used. Now may be
+	// wrong until the first answer arrives.
 	Now func() time.Time
 	// Progress, if not nil, is called after every cache and before every wait.
-	// It is never called twice at the same time.
+	// Calls never overlap.
 	Progress func(Progress)
 }
 
-// Progress is how far a run is.
+// Progress describes how far a run is.
 type Progress struct {
 	// Done and Failed count caches of the current pass. Waiting counts those that
 	// Wait or LingerUntil still waits for.
 	Done, Failed, Waiting int
 }
 
-// Run makes one pass over the caches in scope, or with Wait or LingerUntil as
-// many as it takes, and says what it did. With a dry-run client it says what it
-// would do.
+// Run makes one pass over the caches in scope. With Wait or LingerUntil it makes as
+// many as necessary. It returns what it did, or with a dry-run client what it would
+// do.
 //
 // The error means that a pass could not run, or that the API server cut it short.
-// The report holds what is known all the same. A namespace that may not be listed
-// is in the report alone when there are others. When ctx ends, caches are left at
-// a step boundary and nothing new is started.
+// Even then the report holds what is known. If only some of several namespaces may
+// not be listed, the report names them, and the error is nil.
+//
+// When ctx ends, Run starts no further step and leaves each cache between two
+// steps.
 func Run(ctx context.Context, c client.Client, o Options) (model.Fleet, error) {
 	r, end := newRunner(ctx, o, newLedger(o, false))
 	defer end()
@@ -76,8 +81,8 @@ func Run(ctx context.Context, c client.Client, o Options) (model.Fleet, error) {
 	return r.run(ctx, fleet)
 }
 
-// Look says how the caches in scope stand, each of them, as Run would after a
-// pass that writes nothing.
+// Look reports how each cache in scope stands. It makes the same judgement as Run
+// would after a pass that writes nothing.
 func Look(ctx context.Context, c client.Reader, o Options) (model.Fleet, error) {
 	o.LingerUntil, o.Events = time.Time{}, false
 	r, end := newRunner(ctx, o, newLedger(o, true))
@@ -86,17 +91,17 @@ func Look(ctx context.Context, c client.Reader, o Options) (model.Fleet, error) 
 	return r.run(ctx, expected{fleet{&stages{options: o, now: r.ledger.clock, reader: reader}}, o.Manifests})
 }
 
-// runner repeats passes until all that was asked for is done.
+// runner repeats passes until the work that the options ask for is done.
 type runner struct {
 	options  Options
 	ledger   *ledger
 	patience *patience
-	// passCtx ends a pass, and waitCtx the repetition of passes.
+	// passCtx limits a pass, and waitCtx limits the repetition of passes.
 	passCtx, waitCtx context.Context
 }
 
-// newRunner returns a runner, and a function that ends its contexts. Timeout ends
-// a pass as well. Lingering only adds passes.
+// newRunner returns a runner, and a function that ends its contexts. Timeout also
+// ends a pass. LingerUntil only adds passes.
 func newRunner(ctx context.Context, o Options, l *ledger) (*runner, context.CancelFunc) {
 	waitCtx, end := waitContext(ctx, o)
 	passCtx := ctx
@@ -104,7 +109,7 @@ func newRunner(ctx context.Context, o Options, l *ledger) (*runner, context.Canc
 		passCtx = waitCtx
 	}
 	longest := maxThrottled
-	if !o.LingerUntil.IsZero() { // who lingers has a time by which to be gone
+	if !o.LingerUntil.IsZero() { // the run must end by that time
 		longest = min(longest, time.Until(o.LingerUntil))
 	}
 	return &runner{
@@ -116,7 +121,8 @@ func newRunner(ctx context.Context, o Options, l *ledger) (*runner, context.Canc
 	}, end
 }
 
-// waitContext ends when waiting does; without Wait or LingerUntil at once.
+// waitContext returns a context that ends when waiting ends. Without Wait and
+// LingerUntil it has already ended.
 func waitContext(ctx context.Context, o Options) (context.Context, context.CancelFunc) {
 	switch {
 	case o.Wait && o.Timeout > 0:
@@ -127,15 +133,15 @@ func waitContext(ctx context.Context, o Options) (context.Context, context.Cance
 	return context.WithDeadline(ctx, o.LingerUntil)
 }
 
-// run makes a pass over the caches of m, and further ones as the options say.
+// run makes a pass over the caches of m, and further ones as the options require.
 func (r *runner) run(ctx context.Context, m mode) (model.Fleet, error) {
 	defer r.patience.end()
 	err := r.pass(m, listing, m.caches)
 	var unlisted *observe.UnlistedError
 	if errors.As(err, &unlisted) {
-		err = nil // the other namespaces are worth going on for
+		err = nil // the run continues with the other namespaces
 	}
-	seen := err == nil // all caches
+	seen := err == nil // whether every cache was seen
 	r.patience.endWith(r.waitCtx)
 	for err == nil && r.ledger.unsettled() > 0 && r.pause() {
 		err = r.pass(m, waiting, r.unsettled(m))
@@ -145,11 +151,11 @@ func (r *runner) run(ctx context.Context, m mode) (model.Fleet, error) {
 		f.Unlisted = unlisted.Namespaces
 	}
 	if f.Interrupted = ctx.Err() != nil; f.Interrupted {
-		err = nil // reads that the end of ctx cut short
+		err = nil // the end of ctx cut the reads short
 	}
 	f.Waited = r.options.Wait
 	if err != nil && r.passCtx.Err() != nil && judge(err, waiting) != everyCache {
-		// Timeout came first.
+		// Timeout ended the pass, not a fault of the server.
 		if f.TimedOut = true; !seen {
 			f.Incomplete = fmt.Sprintf("--timeout ended the pass before all caches were seen (%v)", err)
 		}
@@ -159,10 +165,10 @@ func (r *runner) run(ctx context.Context, m mode) (model.Fleet, error) {
 	return f, err
 }
 
-// unsettled yields the caches that the last passes left unsettled and that are
-// due, until waiting ends. After a cache that could not be read, this look ends: a
-// server in trouble is not asked in a loop. The next look begins with the others,
-// so that one cache does not hide them.
+// unsettled yields the unsettled caches that are due, until waiting ends. It stops
+// after a cache that could not be read, because a server in trouble must not be
+// asked in a loop. The next pass begins with the other caches, so that one cache
+// does not hide them.
 func (r *runner) unsettled(m mode) source {
 	return func(_ context.Context, yield func(observe.Item) bool) error {
 		for _, key := range r.ledger.due(time.Now()) {
@@ -175,8 +181,8 @@ func (r *runner) unsettled(m mode) source {
 	}
 }
 
-// pause waits until an unsettled cache is due. It returns false when waiting is
-// over.
+// pause waits until an unsettled cache is due. It returns false if waiting has
+// ended.
 func (r *runner) pause() bool {
 	r.ledger.progress()
 	timer := time.NewTimer(time.Until(r.ledger.nextDue()))

@@ -19,17 +19,17 @@ import (
 	"example.com/clusteredcache/reconcile/status"
 )
 
-// stages are what a visit goes through. The pure ones are functions.
+// stages holds what a visit of a cache needs. The pure stages are plain functions.
 type stages struct {
 	options Options
 	now     func() time.Time
 	reader  *observe.Reader
-	writer  *apply.Writer // nil for a look
-	// warned: it was said that Events cannot be written.
+	writer  *apply.Writer // nil for Look
+	// warned makes the warning about failed Events appear only once.
 	warned sync.Once
 }
 
-// reconcile brings a cache a step closer to its spec: it observes, plans, applies
+// reconcile brings a cache one step closer to its spec. It observes, plans, applies
 // and writes the status.
 func (s *stages) reconcile(ctx context.Context, in model.Input, r *model.CacheReport) error {
 	in, err := s.observe(ctx, in)
@@ -45,7 +45,7 @@ func (s *stages) reconcile(ctx context.Context, in model.Input, r *model.CacheRe
 	intent, verdict := status.For(in, r.Plan, done.Outcomes)
 	r.Verdict = verdict
 	if in.Edit != nil || intent == nil {
-		return nil // what is only supposed, or is gone, has no status to write
+		return nil // a supposed or deleted cache has no status to write
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -53,17 +53,17 @@ func (s *stages) reconcile(ctx context.Context, in model.Input, r *model.CacheRe
 	if len(fields.Compare(intent, in.Cache, "status")) > 0 {
 		r.StatusWritten, err = s.writer.Status(ctx, in.Cache, intent, done.CacheVersion)
 		if err != nil && verdict.State == model.NotDone && !errors.Is(err, apply.ErrStale) {
-			return nil // the failure that the status would have told is the one to tell
+			return nil // the verdict already reports the failure that matters
 		}
 		if err != nil {
 			return err
 		}
 	}
-	s.tell(ctx, in, status.Events(in, done.Outcomes, verdict))
+	s.writeEvents(ctx, in, status.Events(in, done.Outcomes, verdict))
 	return nil
 }
 
-// look says how a cache stands, and writes nothing.
+// look reports how a cache stands, and writes nothing.
 func (s *stages) look(ctx context.Context, in model.Input, r *model.CacheReport) error {
 	in, err := s.observe(ctx, in)
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *stages) look(ctx context.Context, in model.Input, r *model.CacheReport)
 	}
 	r.Plan = plan.For(in)
 	if createsChild(r.Plan) {
-		// The lists show what has our label; what others have made under the
-		// name of a child, a pass would meet when it creates it.
+		// The lists hold only objects with our label. Another object may have the
+		// name of a child. A pass would meet it when it creates the child.
 		if in.Live, err = s.reader.Live(ctx, types.NamespacedName{Namespace: in.Cache.Namespace, Name: in.Cache.Name}); err != nil {
 			return err
 		}
@@ -84,13 +84,14 @@ func (s *stages) look(ctx context.Context, in model.Input, r *model.CacheReport)
 	return nil
 }
 
+// createsChild reports whether a plan creates a child other than a Job.
 func createsChild(p model.Plan) bool {
 	return slices.ContainsFunc(p.Steps, func(s model.Step) bool {
 		return s.Action == model.ActionCreate && s.Target.Kind != model.KindJob
 	})
 }
 
-// observe completes an observation with what only some caches need.
+// observe adds to an observation what only some caches need.
 func (s *stages) observe(ctx context.Context, in model.Input) (model.Input, error) {
 	var err error
 	if in.Config == (model.Config{}) {
@@ -102,7 +103,7 @@ func (s *stages) observe(ctx context.Context, in model.Input) (model.Input, erro
 		return in, err
 	}
 	if in.Cache.DeletionTimestamp != nil {
-		in.Now = s.now() // clients get their time to leave, however long the pass has taken so far
+		in.Now = s.now() // a drain must not be shorter because the pass has taken long
 	}
 	if in.Deletion, err = s.reader.Deletion(ctx, in.Cache); err != nil {
 		return in, err
@@ -119,20 +120,20 @@ func (s *stages) observe(ctx context.Context, in model.Input) (model.Input, erro
 	return in, err
 }
 
-// tell writes Events. They are a service: without the right to write them the
-// pass is as good, and says so once.
-func (s *stages) tell(ctx context.Context, in model.Input, events []model.Event) {
+// writeEvents writes Events, if that is wanted. A failure, such as a missing right,
+// does not affect the pass and is logged once.
+func (s *stages) writeEvents(ctx context.Context, in model.Input, events []model.Event) {
 	if !s.options.Events || len(events) == 0 {
 		return
 	}
 	if err := s.writer.Events(ctx, in.Cache, metav1.NewMicroTime(in.Now), events); err != nil {
-		s.warned.Do(func() { slog.Warn("Events cannot be written; all else is done", "error", err) })
+		s.warned.Do(func() { slog.Warn("Events cannot be written; everything else is done", "error", err) })
 	}
 }
 
-// unsaid keeps of the outcomes of earlier rounds what is still to be said. A
-// failure was tried again. What a later round says anew is dropped too: in a dry
-// run each round does everything again.
+// unsaid returns the outcomes of earlier rounds that later ones do not replace. It
+// drops failures, because those steps were tried again. It also drops an outcome
+// that a later round repeats. In a dry run each round repeats every step.
 func unsaid(outcomes, later []model.Outcome) []model.Outcome {
 	return slices.DeleteFunc(slices.Clone(outcomes), func(o model.Outcome) bool {
 		return o.Result == model.Failed || slices.ContainsFunc(later, func(l model.Outcome) bool {
