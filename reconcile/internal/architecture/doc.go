@@ -1,3 +1,3 @@
-// Package architecture has tests and no code. They hold the packages to the
-// picture in reconcile/doc.go: which package imports what.
+// Package architecture has only tests. They check that the imports between packages
+// match the picture in reconcile/doc.go.
 package architecture

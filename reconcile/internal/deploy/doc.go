@@ -1,3 +1,4 @@
-// Package deploy tests what is shipped beside the program: the manifests, the
-// pipelines, the health checks. It has no code of its own.
+// Package deploy has only tests. They check what is shipped beside the program: the
+// manifests, the pipelines and the health checks. It stands below reconcile,
+// because reconcile/internal/testenv cannot be imported from deploy.
 package deploy

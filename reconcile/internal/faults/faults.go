@@ -1,10 +1,10 @@
-// Package faults stands between a program and the API server, and does to
-// single requests what networks, servers and kill do:
+// Package faults stands between a program and the API server. It makes single
+// requests fail in the ways of networks, servers and the kill command:
 //
 //	program ──► Proxy ──► API server
 //	               │
 //	               └── the fault of the n-th request: before it, in its place,
-//	                   or when it is done and the program has not heard of it
+//	                   or after it, when the program has not seen the answer yet
 package faults
 
 import (
@@ -31,47 +31,48 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Fault is what happens to one request. The zero value lets it pass.
+// Fault is what happens to one request. The zero value forwards the request
+// unchanged.
 type Fault struct {
-	// Before is called before the request goes on to the API server. The request
-	// then arrives even when the program has given up waiting or is gone.
+	// Before is called before the request is forwarded to the API server. The
+	// request then arrives even if the program has given up or has been killed.
 	Before func()
-	// After is called when the API server has answered, before the program
-	// hears of it.
+	// After is called when the API server has answered, before the program receives
+	// the answer.
 	After func()
-	// Answer, if not 0, is the HTTP status answered in the API server's place;
-	// RetryAfter, if not 0, the seconds that it asks to wait.
+	// Answer, if not 0, is the HTTP status to answer instead of the API server.
+	// RetryAfter, if not 0, is the number of seconds in its Retry-After header.
 	Answer, RetryAfter int
-	// Stored lets the API server do what was asked before Answer is given.
+	// Stored makes the API server execute the request before Answer is given.
 	Stored bool
-	// Lose breaks the connection before the API server sees the request, Drop in
-	// place of its answer.
+	// Lose breaks the connection before the API server sees the request. Drop
+	// breaks it instead of delivering the answer.
 	Lose, Drop bool
-	// Change, if not nil, makes another body of an answer.
+	// Change, if not nil, replaces the body of the answer.
 	Change func(contentType string, body []byte) []byte
 	// Cut breaks the connection in the middle of the answer's body.
 	Cut bool
-	// Ahead is added to the answer's Date: the server's clock, as the program
-	// hears it.
+	// Ahead is added to the Date header of the answer. It makes the server's clock
+	// look wrong.
 	Ahead time.Duration
 }
 
-// Proxy is one way to the API server.
+// Proxy is one connection to the API server.
 type Proxy struct {
-	// Config is that of a client through the proxy.
+	// Config is for a client that uses the proxy.
 	Config *rest.Config
-	// Kubeconfig is the path of a file for a program.
+	// Kubeconfig is the path of a kubeconfig for a program that uses the proxy.
 	Kubeconfig string
 
 	requests atomic.Int64
 }
 
-// Requests is the number of requests so far.
+// Requests returns the number of requests so far.
 func (p *Proxy) Requests() int { return int(p.requests.Load()) }
 
-// Start starts a proxy that ends with the test. It sends requests on with the
-// rights of server. choose is asked for the fault of each, numbered from 1; it
-// may be called from several goroutines.
+// Start starts a proxy that ends with the test. It forwards requests with the
+// rights of server. The function choose returns the fault of each request, numbered
+// from 1. Several goroutines may call it.
 func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request) Fault) *Proxy {
 	t.Helper()
 	target, err := url.Parse(server.Host)
@@ -102,12 +103,12 @@ func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request
 			Transport: transport,
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				r.Out.Header.Del("Authorization") // the rights of server count
+				r.Out.Header.Del("Authorization") // the request uses the rights of server
 			},
 			ModifyResponse: fault.modify,
-			// The program may have been killed meanwhile.
+			// The program may have been killed in the meantime.
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-			ErrorLog:     log.New(io.Discard, "", 0), // what is cut short is meant to be
+			ErrorLog:     log.New(io.Discard, "", 0), // the broken connections are intended
 		}
 		if fault.Answer != 0 {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
@@ -125,8 +126,9 @@ func Start(t testing.TB, server *rest.Config, choose func(n int, r *http.Request
 	return p
 }
 
-// arriving is the request with a body and a life of its own. Its context has an
-// end, or the reverse proxy would watch the program's connection instead.
+// arriving returns the request with its body read and its own context. Its context
+// can end, because otherwise the reverse proxy would watch the connection of the
+// program.
 func arriving(r *http.Request) (*http.Request, context.CancelFunc) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -138,7 +140,7 @@ func arriving(r *http.Request) (*http.Request, context.CancelFunc) {
 	return r, end
 }
 
-// modify does to an answer of the API server what the fault says.
+// modify applies the fault to an answer of the API server.
 func (f Fault) modify(r *http.Response) error {
 	if f.After != nil {
 		f.After()
@@ -163,13 +165,14 @@ func (f Fault) modify(r *http.Response) error {
 	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	if f.Cut {
-		// Less than announced: the connection cannot be used any more.
+		// The body is shorter than announced, so the connection cannot be used
+		// again.
 		r.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
 	}
 	return nil
 }
 
-// answer is an answer of the form that the API server gives.
+// answer writes an error in the form that the API server uses.
 func (f Fault) answer(w http.ResponseWriter) {
 	err := apierrors.NewGenericServerResponse(f.Answer, "", schema.GroupResource{}, "", "a fault of the test", f.RetryAfter, false)
 	if f.RetryAfter != 0 {
@@ -180,6 +183,7 @@ func (f Fault) answer(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(err.Status())
 }
 
+// writeKubeconfig writes a kubeconfig that names only the server.
 func writeKubeconfig(path, server string) error {
 	config := api.NewConfig()
 	config.Clusters["faults"] = &api.Cluster{Server: server}

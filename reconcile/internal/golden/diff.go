@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// contextLines is how many equal lines are shown around a difference.
+// contextLines is how many equal lines are shown before and after a difference.
 const contextLines = 3
 
-// line is one line of a comparison: sign is '-' for one only in the old text,
-// '+' for one only in the new, ' ' for one in both.
+// line is one line of a comparison. Its sign is '-' if only the old text has it,
+// '+' if only the new text has it, and ' ' if both do.
 type line struct {
 	sign byte
 	text string
 }
 
-// unified is the difference of two texts, line by line, with the equal lines
-// that are far from any difference left out.
+// unified returns the difference of two texts, line by line. It omits the equal
+// lines that are far from any difference.
 func unified(before, after string) string {
 	lines := compare(split(before), split(after))
 	near := make([]bool, len(lines))
@@ -44,8 +44,8 @@ func unified(before, after string) string {
 	return out.String()
 }
 
-// split cuts a text into lines. A last line without a line feed is marked, so
-// that it differs from one with it.
+// split cuts a text into lines. It marks a last line without a line feed, so that
+// it differs from the same line with one.
 func split(text string) []string {
 	if text == "" {
 		return nil
@@ -59,8 +59,8 @@ func split(text string) []string {
 	return lines
 }
 
-// compare finds a longest common subsequence of the two, by the classic table
-// of lengths: golden files are short.
+// compare finds a longest common subsequence of the lines with the classic table of
+// lengths. That is fast enough, because golden files are short.
 func compare(before, after []string) []line {
 	common := make([][]int, len(before)+1)
 	for i := range common {

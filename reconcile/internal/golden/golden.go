@@ -1,5 +1,5 @@
-// Package golden compares what a test made with a file that a person has read
-// and found right.
+// Package golden compares the output of a test with a file that a person has read
+// and approved.
 package golden
 
 import (
@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// updateVariable is the environment variable that, set to 1, makes Equal
-// rewrite the files instead of comparing.
+// updateVariable is an environment variable. If it is 1, Equal rewrites the files
+// instead of comparing.
 const updateVariable = "UPDATE_GOLDEN"
 
-// Equal fails t, showing the difference, unless the file at path holds exactly
+// Equal fails t and shows the difference, unless the file at path holds exactly
 // got. A missing file counts as empty.
 func Equal(t testing.TB, path string, got []byte) {
 	t.Helper()

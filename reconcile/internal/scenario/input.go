@@ -15,10 +15,10 @@ import (
 	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Now is the clock of every scenario.
+// Now is the time in every scenario.
 var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
-// Input is the scenario as a pass observes it.
+// Input returns what a pass would observe of the scenario.
 func (s Scenario) Input() model.Input {
 	in := model.Input{Cache: s.Cache, Now: Now}
 	if s.Cache.Spec.Config != nil {

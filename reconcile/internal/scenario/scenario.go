@@ -1,10 +1,10 @@
-// Package scenario reads the folders under testdata/scenarios. Each tells one
-// story about one cache:
+// Package scenario reads the folders under testdata/scenarios. Each folder shows one
+// situation of one cache:
 //
 //	cache.yaml   the ClusteredCache as stored; its first line says what to learn
 //	config.yaml  the ConfigMap that it names, if that exists
 //	live.yaml    the children that exist already, if any
-//	*.golden.*   what the packages make of it
+//	*.golden.*   the results of the packages
 package scenario
 
 import (
@@ -32,21 +32,21 @@ import (
 
 // Scenario is one folder.
 type Scenario struct {
-	// Name is the folder's name, Dir its path.
+	// Name is the name of the folder, and Dir its path.
 	Name, Dir string
-	// Cache is the ClusteredCache, with the defaults that a server fills in.
+	// Cache is the ClusteredCache, with the defaults of the server.
 	Cache *v1.ClusteredCache
-	// ConfigMap is the one that the cache names; nil when it does not exist.
+	// ConfigMap is the one that the cache names. It is nil if it does not exist.
 	ConfigMap *corev1.ConfigMap
-	// Live are the existing children: StatefulSets, Services,
-	// PodDisruptionBudgets; what only some passes look at: Pods,
-	// PersistentVolumeClaims, StorageClasses; and of a cache that is being
-	// deleted, Jobs of hooks with their Pods, and the Namespace; claims that a
-	// former cache left.
+	// Live are the other objects that exist. Most scenarios have StatefulSets,
+	// Services and PodDisruptionBudgets. Only some passes read Pods,
+	// PersistentVolumeClaims and StorageClasses; the claims may be those of an
+	// earlier cache. If the cache is being deleted, Live may also have the Jobs of
+	// its hooks, their Pods, and the Namespace.
 	Live []runtime.Object
 }
 
-// Each runs f once for every scenario, as a subtest of its name.
+// Each runs f once for every scenario, as a subtest with its name.
 func Each(t *testing.T, f func(t *testing.T, s Scenario)) {
 	t.Helper()
 	root, err := moduleRoot()
@@ -69,7 +69,7 @@ func Each(t *testing.T, f func(t *testing.T, s Scenario)) {
 	}
 }
 
-// Load returns the scenario of that name.
+// Load returns the scenario with that name.
 func Load(t testing.TB, name string) Scenario {
 	t.Helper()
 	root, err := moduleRoot()
@@ -83,7 +83,7 @@ func Load(t testing.TB, name string) Scenario {
 	return s
 }
 
-// moduleRoot is the nearest folder upwards with a go.mod: tests run in the
+// moduleRoot returns the nearest parent folder with a go.mod. Tests run in the
 // folder of their package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -102,6 +102,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
+// load reads the scenario in dir.
 func load(dir string) (Scenario, error) {
 	s := Scenario{Name: filepath.Base(dir), Dir: dir}
 	caches, err := decodeFile[*v1.ClusteredCache](filepath.Join(dir, "cache.yaml"))
@@ -125,8 +126,8 @@ func load(dir string) (Scenario, error) {
 	return s, err
 }
 
-// decoder refuses unknown and repeated fields, so that a scenario cannot say
-// something that nobody hears.
+// decoder refuses unknown and repeated fields. Otherwise a scenario could contain a
+// field that has no effect.
 var decoder = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -139,8 +140,8 @@ var decoder = func() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 }()
 
-// decodeFile reads every document of a YAML file, each of which must be a T.
-// A missing file holds none.
+// decodeFile reads every document of a YAML file. Each must be a T. A missing file
+// has no documents.
 func decodeFile[T runtime.Object](path string) ([]T, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,6 +175,7 @@ func decodeFile[T runtime.Object](path string) ([]T, error) {
 	}
 }
 
+// isOnlyComment reports whether a YAML document has no content.
 func isOnlyComment(document []byte) bool {
 	for text := range bytes.Lines(document) {
 		text = bytes.TrimSpace(text)

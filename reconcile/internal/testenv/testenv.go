@@ -1,8 +1,8 @@
-// Package testenv gives tests a real control plane: etcd, the API server and
-// the controllers of testdata/controlplane, with the ClusteredCache CRD.
+// Package testenv gives tests a real control plane. It runs etcd, the API server
+// and the controllers of testdata/controlplane, with the ClusteredCache CRD.
 //
-// There is no kubelet: pods are marked Running and Ready by the control
-// plane's supervisor, by the conventions in testdata/controlplane/README.md.
+// A kubelet is missing. The supervisor of the control plane marks pods as Running
+// and Ready instead. Its conventions are in testdata/controlplane/README.md.
 package testenv
 
 import (
@@ -33,7 +33,7 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 )
 
-// Root is the root of the module.
+// Root returns the root of the module.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
@@ -41,9 +41,9 @@ func Root() string {
 
 // Env is a running control plane.
 type Env struct {
-	// Kubeconfig is the path of a file with full rights.
+	// Kubeconfig is the path of a kubeconfig with full rights.
 	Kubeconfig string
-	// Assets is the directory with kubectl.
+	// Assets is the directory that contains kubectl.
 	Assets string
 	Config *rest.Config
 	Client client.Client
@@ -53,9 +53,12 @@ type Env struct {
 	stdin io.Closer
 }
 
-// Start starts a control plane; flags are further ones for its supervisor
-// (--controller-manager=false: nothing moves by itself; --crds=: without the CRD). It is built first if
-// it has to be, which takes minutes and says so on standard error.
+// Start starts a control plane. The flags are passed to its supervisor. With
+// --controller-manager=false no controller runs, and with --crds= the CRD is
+// missing.
+//
+// If necessary, Start first builds the control plane. That takes minutes, and is
+// announced on standard error.
 func Start(flags ...string) (*Env, error) {
 	build := exec.Command("sh", filepath.Join(Root(), "testdata", "controlplane", "build.sh"))
 	build.Stderr = os.Stderr
@@ -77,6 +80,7 @@ func Start(flags ...string) (*Env, error) {
 	return e, nil
 }
 
+// start starts the supervisor, and waits until the control plane is ready.
 func (e *Env) start() error {
 	var err error
 	if e.stdin, err = e.up.StdinPipe(); err != nil {
@@ -107,8 +111,8 @@ func (e *Env) start() error {
 	return err
 }
 
-// Program builds clusteredcache, with these further flags of go build, into a
-// directory of the test's and returns its path.
+// Program builds clusteredcache into a temporary directory of the test and returns
+// its path. The flags are passed to go build.
 func Program(t testing.TB, flags ...string) string {
 	t.Helper()
 	path, err := build(t.TempDir(), flags...)
@@ -129,7 +133,7 @@ func build(dir string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// Stop stops the control plane and waits for its end.
+// Stop stops the control plane and waits until it has ended.
 func (e *Env) Stop() error {
 	if e.stdin != nil {
 		_ = e.stdin.Close()
@@ -139,8 +143,8 @@ func (e *Env) Stop() error {
 	return err
 }
 
-// MainWithProgram is Main, with the path of a clusteredcache built for all of
-// the package's tests in *program.
+// MainWithProgram does what Main does. It also builds clusteredcache once for all
+// tests of the package, and stores its path in *program.
 func MainWithProgram(m *testing.M, env **Env, program *string) int {
 	dir, err := os.MkdirTemp("", "clusteredcache-bin-")
 	if err == nil {
@@ -156,8 +160,8 @@ func MainWithProgram(m *testing.M, env **Env, program *string) int {
 
 // Main runs the tests of a package with one control plane in *env.
 func Main(m *testing.M, env **Env, flags ...string) int {
-	// The clients complain without a logger, and the API server warns of much
-	// that tests do on purpose.
+	// The clients complain if no logger is set. The API server warns about many
+	// things that the tests do on purpose.
 	log.SetLogger(logr.Discard())
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	e, err := Start(flags...)
@@ -174,7 +178,8 @@ func Main(m *testing.M, env **Env, flags ...string) int {
 	return code
 }
 
-// Namespace creates a namespace for the test, deleted (not waited for) at its end.
+// Namespace creates a namespace for the test. At the end of the test it is deleted,
+// without waiting.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -185,7 +190,8 @@ func (e *Env) Namespace(t testing.TB) string {
 	return ns.Name
 }
 
-// Eventually polls until what is so, for at most 30 seconds.
+// Eventually polls until so returns true, for at most 30 seconds. The argument what
+// describes the condition.
 func Eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !so(); time.Sleep(20 * time.Millisecond) {

@@ -1,4 +1,5 @@
-// Package transcript holds the command line to what it promises, on a real API
-// server: each file in testdata is a session at a prompt, with what it prints
-// and the status it ends with.
+// Package transcript has only tests. They check the command line against a real API
+// server. Each file in testdata is a session at a prompt, with its output and its
+// exit status. The package stands below reconcile, because
+// reconcile/internal/testenv cannot be imported from cmd.
 package transcript
