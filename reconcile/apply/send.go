@@ -192,7 +192,7 @@ func (w *Writer) finalize(ctx context.Context, s model.Step, version string) (mo
 	case err != nil:
 		return model.Outcome{}, err
 	case len(answer.GetFinalizers()) > 0:
-		o.Object = answer // others keep it
+		o.Object = answer // other finalizers keep the cache
 	}
 	return o, nil
 }

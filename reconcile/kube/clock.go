@@ -62,5 +62,5 @@ func (c *Clock) hear(sent time.Time, answer *http.Response) {
 		return
 	}
 	c.ahead = least
-	slog.Warn("the clock of this machine is not that of the API server, which is used instead", "server is ahead by", c.ahead.Round(time.Second))
+	slog.Warn("the clock of this machine is not that of the API server; the time of the server is used", "server is ahead by", c.ahead.Round(time.Second))
 }

@@ -106,7 +106,7 @@ func resolve(raw *clientcmdapi.Config, origin string, o *clientcmd.ConfigOverrid
 	picked := clientcmd.NewNonInteractiveClientConfig(*raw, name, o, nil)
 	config, err := picked.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("context %q of %s leads to no server: give its cluster one, or pass --server", name, origin)
+		return nil, fmt.Errorf("context %q of %s has no server address: add one to its cluster, or pass --server", name, origin)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be used: %w", origin, err)
