@@ -97,7 +97,7 @@ func TestPlain(t *testing.T) {
 // at any moment keeps it from counting.
 func TestOverdue(t *testing.T) {
 	s := scenario.Load(t, "converged")
-	in := s.Input()
+	in := s.Input(t)
 	sts := in.Live.StatefulSet.DeepCopy() // our entry is an hour old
 	pod := func(age time.Duration) *corev1.Pod {
 		p := &corev1.Pod{}

@@ -18,7 +18,7 @@ import (
 // is made, equal input gives an equal plan, and what is planned writes values
 // that are as they should be nowhere but to own them.
 func FuzzManagedFields(f *testing.F) {
-	in := scenario.Load(f, "converged").Input()
+	in := scenario.Load(f, "converged").Input(f)
 	for _, e := range in.Live.StatefulSet.ManagedFields {
 		f.Add(e.Manager, string(e.Operation), e.Subresource, e.FieldsV1.GetRawBytes())
 	}
@@ -69,7 +69,7 @@ func FuzzLive(f *testing.F) {
 		if name != "converged" && name != "custom-with-storage" && name != "deleting" {
 			return
 		}
-		in := scenario.Load(t, name).Input()
+		in := scenario.Load(t, name).Input(t)
 		live := &appsv1.StatefulSet{}
 		if in.Live.StatefulSet != nil {
 			live = in.Live.StatefulSet

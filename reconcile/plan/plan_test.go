@@ -16,7 +16,7 @@ import (
 
 func TestScenarios(t *testing.T) {
 	scenario.Each(t, func(t *testing.T, s scenario.Scenario) {
-		golden.Equal(t, filepath.Join(s.Dir, "plan.golden.txt"), prose(plan.For(s.Input())))
+		golden.Equal(t, filepath.Join(s.Dir, "plan.golden.txt"), prose(plan.For(s.Input(t))))
 	})
 }
 
@@ -32,7 +32,7 @@ func TestImageMoves(t *testing.T) {
 		"evil":                               "image changes from evil to " + wanted,
 		"evil:5000/memcached:1.6.39":         "image changes from evil:5000/memcached:1.6.39 to " + wanted,
 	} {
-		in := scenario.Load(t, "version-change").Input()
+		in := scenario.Load(t, "version-change").Input(t)
 		in.Live.StatefulSet.Spec.Template.Spec.Containers[0].Image = image
 		step := plan.For(in).Steps[0]
 		if step.Effects[0] != says || (step.Downgrade != "") != strings.HasPrefix(says, "downgrade") {

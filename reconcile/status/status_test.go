@@ -16,7 +16,7 @@ import (
 // The status that each scenario has before its steps are sent.
 func TestScenarios(t *testing.T) {
 	scenario.Each(t, func(t *testing.T, s scenario.Scenario) {
-		in := s.Input()
+		in := s.Input(t)
 		intent, verdict := status.For(in, plan.For(in), nil)
 		out := fmt.Sprintf("# %s (%s): %s\n", verdict.State, verdict.Reason, verdict.Message)
 		if intent == nil {

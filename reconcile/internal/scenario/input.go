@@ -1,77 +1,83 @@
 package scenario
 
 import (
+	"context"
+	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/clusteredcache/reconcile/health"
+	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/model"
+	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/plan"
-	"example.com/clusteredcache/reconcile/resources"
 )
 
-// Now is the time in every scenario.
+// Now is the clock of every scenario.
 var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
-// Input returns what a pass would observe of the scenario.
-func (s Scenario) Input() model.Input {
-	in := model.Input{Cache: s.Cache, Now: Now}
-	if s.Cache.Spec.Config != nil {
-		in.Config.Missing = s.ConfigMap == nil
-		if s.ConfigMap != nil {
-			in.Config.Hash = resources.ConfigHash(s.ConfigMap)
-		}
-	}
-	nodes, volumes := &health.Nodes{}, &model.Volumes{Classes: map[string]model.Expansion{}}
-	for _, o := range s.Live {
-		switch o := o.(type) {
-		case *batchv1.Job:
-			if in.Deletion.Jobs == nil {
-				in.Deletion.Jobs = map[string]*batchv1.Job{}
-			}
-			in.Deletion.Jobs[o.Name] = o
-		case *corev1.Pod:
-			if s.Cache.DeletionTimestamp != nil {
-				in.Deletion.Pods = append(in.Deletion.Pods, o)
-			} else {
-				nodes.Pods = append(nodes.Pods, o)
-			}
-		case *corev1.Namespace:
-			in.Deletion.NamespaceTerminating = o.DeletionTimestamp != nil
-		case *corev1.PersistentVolumeClaim:
-			volumes.Claims = append(volumes.Claims, o)
-		case *appsv1.StatefulSet:
-			in.Live.StatefulSet = o
-		case *policyv1.PodDisruptionBudget:
-			in.Live.DisruptionBudget = o
-		case *storagev1.StorageClass:
-			volumes.Classes[o.Name] = model.ClassFixed
-			if o.AllowVolumeExpansion != nil && *o.AllowVolumeExpansion {
-				volumes.Classes[o.Name] = model.ClassGrows
-			}
-		case *corev1.Service:
-			if o.Name == s.Cache.Name {
-				in.Live.ClientService = o
-			} else {
-				in.Live.NodesService = o
-			}
-		}
-	}
-	if in.Live.StatefulSet == nil {
-		for _, claim := range volumes.Claims {
-			in.OldClaims = append(in.OldClaims, claim.Name)
-		}
-	}
-	if plan.NeedsNodes(in) {
-		in.Nodes = nodes
-	}
-	if plan.NeedsVolumes(in) {
-		in.Volumes = volumes
+// Input is the scenario as a pass observes it: read by the reader of passes, from
+// an API server in memory that has the scenario's objects.
+func (s Scenario) Input(t testing.TB) model.Input {
+	t.Helper()
+	in, err := s.observe(context.Background())
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
 	}
 	return in
+}
+
+// observe completes an observation in the order in which a visit of a pass does.
+func (s Scenario) observe(ctx context.Context) (model.Input, error) {
+	config := &rest.Config{Host: "http://scenario", Transport: s.server(), QPS: -1}
+	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
+	if err != nil {
+		return model.Input{}, err
+	}
+	reader := observe.NewReader(c)
+	in, err := reader.One(ctx, client.ObjectKeyFromObject(s.Cache))
+	if err != nil {
+		return in, err
+	}
+	in.Now = Now
+	if in.Config, err = reader.Config(ctx, in.Cache); err != nil {
+		return in, err
+	}
+	if in.OldClaims, err = reader.OldClaims(ctx, in); err != nil {
+		return in, err
+	}
+	if in.Deletion, err = reader.Deletion(ctx, in.Cache); err != nil {
+		return in, err
+	}
+	if plan.NeedsNodes(in) {
+		if in.Nodes, err = reader.Nodes(ctx, in); err != nil {
+			return in, err
+		}
+	}
+	if plan.NeedsVolumes(in) {
+		in.Volumes, err = reader.Volumes(ctx, in)
+	}
+	return in, err
+}
+
+// server has the objects of the scenario, and the namespace if none says how that is.
+func (s Scenario) server() server {
+	objects := server{s.Cache}
+	if s.ConfigMap != nil {
+		objects = append(objects, s.ConfigMap)
+	}
+	namespace := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	namespace.Name = s.Cache.Namespace
+	for _, o := range s.Live {
+		object := o.(client.Object)
+		if ns, given := object.(*corev1.Namespace); given {
+			namespace = ns
+			continue
+		}
+		objects = append(objects, object)
+	}
+	return append(objects, namespace)
 }
