@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -51,23 +53,22 @@ const originalName = "one-of-many-00000"
 func (c *copies) name(i int) string { return fmt.Sprintf("one-of-many-%05d", i) }
 
 // newCopies settles one cache on the API server and copies it.
-func newCopies(t *testing.T, size int) *copies {
-	t.Helper()
-	ns := env.Namespace(t)
-	create(t, ns, originalName)
-	settle(t, ns)
-	cache := get(t, ns, originalName, &v1.ClusteredCache{})
+func newCopies(w *world.World, size int) *copies {
+	w.Helper()
+	w.Named(originalName).Cache()
+	w.Settle()
+	cache := w.Named(originalName).Stored()
 	raw, err := json.Marshal(cache)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	child := func(name string, o interface {
 		client.Object
 		Marshal() ([]byte, error)
 	}) []byte {
-		raw, err := get(t, ns, name, o).Marshal()
+		raw, err := world.Get(w, name, o).Marshal()
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		return raw
 	}

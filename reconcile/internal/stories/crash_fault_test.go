@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"encoding/json"
 	"net/http"
@@ -9,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -98,10 +99,10 @@ func corrupt(contentType string, body []byte) []byte {
 
 // hitRun is one run of the program that was hit by a fault.
 type hitRun struct {
-	ns      string
+	w       *world.World
 	nodes   map[string]types.UID // before
 	cache   *v1.ClusteredCache   // with hooks
-	jobs    *jobLog
+	jobs    *world.JobLog
 	exit    int // -1: killed
 	output  string
 	arrived chan struct{} // closed when the last request has arrived
@@ -119,16 +120,16 @@ type hitRun struct {
 
 // run makes the story happen and runs the program on it; without a fault if the
 // point has none.
-func (m *matrix) run(t *testing.T, p point) *hitRun {
-	t.Helper()
-	r := &hitRun{ns: env.Namespace(t), started: make(chan struct{}), arrived: make(chan struct{})}
-	p.story.before(t, r.ns)
-	r.nodes = uids(t, r.ns)
+func (m *matrix) run(w *world.World, p point) *hitRun {
+	w.Helper()
+	r := &hitRun{w: w, started: make(chan struct{}), arrived: make(chan struct{})}
+	p.story.before(w)
+	r.nodes = w.Nodes()
 	if len(p.story.hooks) > 0 {
-		r.jobs, r.cache = logJobs(t, r.ns), get(t, r.ns, "cache", &v1.ClusteredCache{})
+		r.jobs, r.cache = w.LogJobs(), w.Stored()
 	}
-	p.story.happens(t, r.ns)
-	proxy := faults.Start(t, env.Config, func(n int, request *http.Request) faults.Fault {
+	p.story.happens(w)
+	proxy := w.Proxy(func(n int, request *http.Request) faults.Fault {
 		r.note(request)
 		if n == p.k && p.fault.fault != nil {
 			return p.fault.fault(r)
@@ -138,7 +139,7 @@ func (m *matrix) run(t *testing.T, p point) *hitRun {
 	if p.fault.name != late {
 		close(r.arrived)
 	}
-	args := []string{"reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", r.ns, "--request-timeout", requestTimeout}
+	args := []string{"reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", w.NS, "--request-timeout", requestTimeout}
 	if p.story.wait {
 		args = append(args, "--wait", "--timeout", "1m")
 	}
@@ -146,7 +147,7 @@ func (m *matrix) run(t *testing.T, p point) *hitRun {
 	var output bytes.Buffer
 	r.process.Stdout, r.process.Stderr = &output, &output
 	if err := r.process.Start(); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	close(r.started)
 	_ = r.process.Wait()
@@ -154,10 +155,10 @@ func (m *matrix) run(t *testing.T, p point) *hitRun {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.wrong) > 0 {
-		t.Errorf("writes of what is not ours: %q", r.wrong)
+		w.Errorf("writes of what is not ours: %q", r.wrong)
 	}
 	if took := time.Since(r.terminated); !r.terminated.IsZero() && (took > grace || len(r.afterwards) > 0) {
-		t.Errorf("ended %s after SIGTERM; writes begun after it: %q", took, r.afterwards)
+		w.Errorf("ended %s after SIGTERM; writes begun after it: %q", took, r.afterwards)
 	}
 	return r
 }
@@ -182,10 +183,10 @@ func (r *hitRun) note(request *http.Request) {
 	defer r.mu.Unlock()
 	line := request.Method + " " + request.URL.Path
 	r.requests = append(r.requests, line)
-	if !isWrite(request) {
+	if !world.IsWrite(request) {
 		return
 	}
-	if !ours.MatchString(line) || !strings.Contains(line, "/"+r.ns+"/") {
+	if !ours.MatchString(line) || !strings.Contains(line, "/"+r.w.NS+"/") {
 		r.wrong = append(r.wrong, line)
 	}
 	// A StatefulSet that was deleted to be made anew is: that is one step.

@@ -1,13 +1,15 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,23 +27,21 @@ import (
 // state is all there is in a namespace but for what differs by nature: ids,
 // times, addresses. Objects are by kind and name; "nodes kept" are the pods of
 // before that live on.
-func state(t *testing.T, ns string, before map[string]types.UID) map[string]string {
-	t.Helper()
+func state(w *world.World, before map[string]types.UID) map[string]string {
+	w.Helper()
 	s := map[string]string{}
 	for _, list := range []client.ObjectList{&v1.ClusteredCacheList{}, &appsv1.StatefulSetList{}, &corev1.ServiceList{}, &policyv1.PodDisruptionBudgetList{},
 		&batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &appsv1.ControllerRevisionList{}} {
-		if err := env.Client.List(t.Context(), list, client.InNamespace(ns)); err != nil {
-			t.Fatal(err)
-		}
+		w.List(list)
 		if err := apimeta.EachListItem(list, func(o runtime.Object) error {
-			s[fmt.Sprintf("%T %s", o, o.(client.Object).GetName())] = plainly(t, ns, o.(client.Object))
+			s[fmt.Sprintf("%T %s", o, o.(client.Object).GetName())] = plainly(w, o.(client.Object))
 			return nil
 		}); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 	}
 	var kept []string
-	for name, uid := range uids(t, ns) {
+	for name, uid := range w.Nodes() {
 		if before[name] == uid {
 			kept = append(kept, name)
 		}
@@ -59,15 +59,15 @@ var (
 )
 
 // plainly is an object without what differs by nature, as YAML.
-func plainly(t *testing.T, ns string, o client.Object) string {
-	t.Helper()
+func plainly(w *world.World, o client.Object) string {
+	w.Helper()
 	raw, err := json.Marshal(o)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	fields := map[string]any{}
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	metadata := fields["metadata"].(map[string]any)
 	for _, f := range []string{"resourceVersion", "creationTimestamp", "generateName"} {
@@ -91,9 +91,9 @@ func plainly(t *testing.T, ns string, o client.Object) string {
 	metadata["managedFields"] = owned
 	out, err := yaml.Marshal(fields)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	s := strings.ReplaceAll(string(out), ns, "NS")
+	s := strings.ReplaceAll(string(out), w.NS, "NS")
 	return addresses.ReplaceAllString(times.ReplaceAllString(ids.ReplaceAllString(s, "ID"), "TIME"), "ADDRESS")
 }
 
@@ -111,7 +111,7 @@ func differences(want, got map[string]string) string {
 		case w != got[key] && got[key] == "" && key != "nodes kept":
 			b.WriteString(key + ": is missing\n")
 		case w != got[key]:
-			b.WriteString(key + ": " + cmpDiff(w, got[key]) + "\n")
+			b.WriteString(key + ": " + cmp.Diff(w, got[key]) + "\n")
 		}
 	}
 	return b.String()

@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -58,8 +58,8 @@ func TestCrashMatrix(t *testing.T) {
 		random.Shuffle(len(told), func(i, j int) { told[i], told[j] = told[j], told[i] })
 		told = told[:4]
 	}
-	m := &matrix{program: testenv.Program(t), norms: map[string]norm{}, tried: map[string]int{}, failed: map[string]int{}}
-	inTests(t, told, func(t *testing.T, s story) { m.undisturbed(t, s) })
+	m := &matrix{program: world.Program(t), norms: map[string]norm{}, tried: map[string]int{}, failed: map[string]int{}}
+	inTests(t, told, func(t *testing.T, s story) { m.undisturbed(world.Shared(t), s) })
 	var points []point
 	for _, s := range told {
 		for _, b := range blows() {
@@ -72,7 +72,7 @@ func TestCrashMatrix(t *testing.T) {
 	if !all && number < len(points) {
 		points = points[:number]
 	}
-	inTests(t, points, m.try)
+	inTests(t, points, func(t *testing.T, p point) { m.try(world.Shared(t), p) })
 	t.Log("\n" + m.table())
 }
 
@@ -108,16 +108,16 @@ type matrix struct {
 }
 
 // undisturbed makes the norm of a story.
-func (m *matrix) undisturbed(t *testing.T, s story) {
-	r := m.run(t, point{story: s})
+func (m *matrix) undisturbed(w *world.World, s story) {
+	r := m.run(w, point{story: s})
 	if r.exit != 0 {
-		t.Fatalf("exit status %d without a fault:\n%s", r.exit, r.output)
+		w.Fatalf("exit status %d without a fault:\n%s", r.exit, r.output)
 	}
-	settle(t, r.ns)
+	w.Settle()
 	n := norm{exit: r.exit, state: map[string]string{}}
 	// Until the controllers have come to rest.
 	for rest := 0; rest < 3; time.Sleep(500 * time.Millisecond) {
-		now := state(t, r.ns, r.nodes)
+		now := state(w, r.nodes)
 		if rest++; differences(n.state, now) != "" {
 			rest = 0
 		}
@@ -130,52 +130,52 @@ func (m *matrix) undisturbed(t *testing.T, s story) {
 }
 
 // try is one point.
-func (m *matrix) try(t *testing.T, p point) {
-	r := m.run(t, p)
+func (m *matrix) try(w *world.World, p point) {
+	r := m.run(w, p)
 	if len(r.requests) < p.k {
 		return // this run needed fewer
 	}
-	defer func() { m.count(p, t.Failed()) }()
+	defer func() { m.count(p, w.Failed()) }()
 	hit := r.requests[p.k-1]
 	want := m.norms[p.story.name]
 	if !p.fault.ends(hit, r.exit) && (r.exit != want.exit || !p.fault.ends(hit, 0)) {
-		t.Errorf("exit status %d after the fault at %s:\n%s", r.exit, hit, r.output)
+		w.Errorf("exit status %d after the fault at %s:\n%s", r.exit, hit, r.output)
 	}
 	if r.exit == 0 {
-		wantDone(t, p.story, r)
+		wantDone(w, p.story, r)
 	}
-	settle(t, r.ns)
+	w.Settle()
 	select {
 	case <-r.arrived:
 	case <-time.After(time.Minute):
-		t.Error("the request never arrived")
+		w.Error("the request never arrived")
 	}
 	if p.fault.name == late {
 		// It may have come after the last of those passes: an old status over a
 		// newer one is for the next to mend.
-		settle(t, r.ns)
+		w.Settle()
 	}
 	var d string
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
-		if d = differences(want.state, state(t, r.ns, r.nodes)); d == "" {
+		if d = differences(want.state, state(w, r.nodes)); d == "" {
 			break
 		}
 	}
 	if d != "" {
-		t.Errorf("the fault at %s (exit status %d) is not made good:\n%s\n%s", hit, r.exit, d, r.output)
+		w.Errorf("the fault at %s (exit status %d) is not made good:\n%s\n%s", hit, r.exit, d, r.output)
 	}
 	if len(p.story.hooks) > 0 {
-		wantJobs(t, r.jobs, r.cache, p.story.hooks...)
+		r.jobs.Wants(r.cache, p.story.hooks...)
 	}
 }
 
 // wantDone holds the exit status 0 to what it says.
-func wantDone(t *testing.T, s story, r *hitRun) {
-	t.Helper()
-	c := client.NewDryRunClient(productClient(t, nil))
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{r.ns}}, Concurrency: 1})
-	if sum := report.Summarize(f); sum.Writes > 0 || s.wait && sum.Caches.Progressing > 0 {
-		t.Errorf("exit status 0, and not done: %+v\n%s", sum, r.output)
+func wantDone(w *world.World, s story, r *hitRun) {
+	w.Helper()
+	c := client.NewDryRunClient(w.Product(nil))
+	f := w.Run(c, reconcile.Options{Concurrency: 1})
+	if sum := report.Summarize(f.Fleet); sum.Writes > 0 || s.wait && sum.Caches.Progressing > 0 {
+		w.Errorf("exit status 0, and not done: %+v\n%s", sum, r.output)
 	}
 }
 

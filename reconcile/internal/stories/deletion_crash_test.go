@@ -1,79 +1,57 @@
 package stories_test
 
 import (
-	"fmt"
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"net/http"
 	"os/exec"
-	"sync"
-	"sync/atomic"
 	"testing"
 
-	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/faults"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 )
 
 // The program is killed after each single request of a deletion with a drain
 // and two hooks: the API server has done what was asked, and nobody hears of
 // it. The next run ends the deletion, and no hook's Job is made twice.
 func TestDeletionSurvivesKill(t *testing.T) {
-	program := testenv.Program(t)
-	var last, done atomic.Int64
-	var workers sync.WaitGroup
-	for range 6 {
-		workers.Go(func() {
-			for !t.Failed() {
-				k, reached := int(last.Add(1)), false
-				t.Run(fmt.Sprint(k), func(t *testing.T) { reached = killedAfter(t, program, k) })
-				if !reached {
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	workers.Wait()
-	if n := done.Load(); n < 30 && !t.Failed() {
-		t.Errorf("a deletion took %d requests: the test does not test", n)
-	}
-	t.Logf("killed after each of %d requests", done.Load())
+	program := world.Program(t)
+	world.EachRequest(t, 30, func(w *world.World, k int) bool { return killedAfter(w, program, k) })
 }
 
 // killedAfter tells whether there was a k-th request.
-func killedAfter(t *testing.T, program string, k int) bool {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", withHooks(imageGood, imageGood), func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 1 })
-	pass(t, ns)
-	jobs := logJobs(t, ns)
-	c := remove(t, ns, "cache")
+func killedAfter(w *world.World, program string, k int) bool {
+	w.Cache(world.Hooks(world.HookGood, world.HookGood), `spec: {deletion: {drainSeconds: 1}}`)
+	w.Pass()
+	jobs := w.LogJobs()
+	c := w.Remove()
 
 	var run *exec.Cmd
 	started := make(chan struct{})
-	proxy := faults.Start(t, env.Config, func(n int, _ *http.Request) faults.Fault {
+	proxy := w.Proxy(func(n int, _ *http.Request) faults.Fault {
 		if n != k {
 			return faults.Fault{}
 		}
 		return faults.Fault{After: func() { <-started; _ = run.Process.Kill() }}
 	})
-	args := []string{"reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", ns, "--wait", "--timeout", "2m"}
+	args := []string{"reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", w.NS, "--wait", "--timeout", "2m"}
 	run = exec.Command(program, args...)
 	if err := run.Start(); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	close(started)
 	err := run.Wait()
 	if proxy.Requests() < k {
 		if err != nil {
-			t.Errorf("undisturbed: %v", err)
+			w.Errorf("undisturbed: %v", err)
 		}
 		return false
 	}
 	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-		t.Errorf("after a kill after request %d: %v\n%s", k, err, out)
+		w.Errorf("after a kill after request %d: %v\n%s", k, err, out)
 	}
-	if !isGone(t, ns, "cache", c) {
-		t.Errorf("after a kill after request %d the cache is still there: %v", k, finalizers(t, ns, "cache"))
+	if !w.CacheIsGone() {
+		w.Errorf("after a kill after request %d the cache is still there: %v", k, w.Stored().Finalizers)
 	}
-	wantJobs(t, jobs, c, "a", "b")
+	jobs.Wants(c, "a", "b")
 	return true
 }

@@ -1,6 +1,9 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +18,6 @@ import (
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/internal/faults"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
@@ -26,130 +28,119 @@ import (
 // Jobs. Hooks wait for it, and run without nodes, which is said.
 func TestForegroundDeletion(t *testing.T) {
 	t.Parallel()
-	ns := env.Namespace(t)
-	create(t, ns, "cache", withHooks(imageGood, imageHanging), func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 3600 })
-	settle(t, ns)
+	w := world.Shared(t)
+	w.Cache(world.Hooks(world.HookGood, world.HookHanging), `spec: {deletion: {drainSeconds: 3600}}`)
+	w.Settle()
 	// A node that does not go at once, so that a pass sees the collector at work.
-	node := get(t, ns, "cache-0", &corev1.Pod{})
-	patch(t, node, `{"metadata":{"finalizers":["test.example.com/slow"]}}`)
-	jobs := logJobs(t, ns)
-	c := remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationForeground))
+	node := w.Node(0)
+	w.Patch(node, `{"metadata":{"finalizers":["test.example.com/slow"]}}`)
+	jobs := w.LogJobs()
+	c := w.Remove(client.PropagationPolicy(metav1.DeletePropagationForeground))
 	for range 2 {
-		wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonForegroundDeletion)
+		w.Pass().Wants(model.Progressing, v1.ReasonForegroundDeletion)
 	}
-	if r := condition(get(t, ns, "cache", &v1.ClusteredCache{}), v1.ConditionReconciling); r.Reason != v1.ReasonForegroundDeletion {
+	if r := w.Condition(v1.ConditionReconciling); r.Reason != v1.ReasonForegroundDeletion {
 		t.Errorf("Reconciling: %+v", r)
 	}
-	wantJobs(t, jobs, c)
-	testenv.Eventually(t, "the node is being deleted", func() bool { return get(t, ns, "cache-0", node).DeletionTimestamp != nil })
-	patch(t, node, `{"metadata":{"finalizers":null}}`)
-	testenv.Eventually(t, "the second hook runs without nodes", func() bool {
-		v := verdict(t, pass(t, ns), "cache")
+	jobs.Wants(c)
+	w.Eventually("the node is being deleted", func() bool { return world.Get(w, "cache-0", node).DeletionTimestamp != nil })
+	w.Patch(node, `{"metadata":{"finalizers":null}}`)
+	w.Eventually("the second hook runs without nodes", func() bool {
+		v := w.Pass().Verdict()
 		return v.Reason == v1.ReasonRunningHook && strings.Contains(v.Message, "hook b") && strings.Contains(v.Message, "without nodes")
 	})
-	gone(t, ns, "cache", &appsv1.StatefulSet{})
-	wantJobs(t, jobs, c, "a", "b")
-	update(t, c, func(c *v1.ClusteredCache) { c.Annotations = map[string]string{v1.SkipHooksAnnotation: "b"} })
-	settle(t, ns)
-	gone(t, ns, "cache", &v1.ClusteredCache{})
+	w.Gone(&appsv1.StatefulSet{})
+	jobs.Wants(c, "a", "b")
+	w.Edit(`metadata: {annotations: {cache.example.com/skip-hooks: b}}`)
+	w.Settle()
+	w.Gone(&v1.ClusteredCache{})
 }
 
 // Without hooks there is nothing to wait for: the cache goes when the garbage
 // collector is done.
 func TestForegroundDeletionWithoutHooks(t *testing.T) {
 	t.Parallel()
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Deletion = &v1.DeletionSpec{DrainSeconds: 3600} })
-	settle(t, ns)
-	remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationForeground))
-	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonFinalized)
-	testenv.Eventually(t, "the cache is collected", func() bool { return isGone(t, ns, "cache", &v1.ClusteredCache{}) })
+	w := world.Shared(t)
+	w.Cache(`spec: {deletion: {drainSeconds: 3600}}`)
+	w.Settle()
+	w.Remove(client.PropagationPolicy(metav1.DeletePropagationForeground))
+	w.Pass().Wants(model.Settled, v1.ReasonFinalized)
+	w.Eventually("the cache is collected", func() bool { return w.CacheIsGone() })
 }
 
 // Orphan: the children stay as they are, and no hook runs.
 // The garbage collector mostly is done, its finalizer gone, before a pass comes.
 func TestOrphaningDeletion(t *testing.T) {
 	t.Parallel()
-	t.Run("before the garbage collector", func(t *testing.T) { orphan(t, "before") })
-	t.Run("after it", func(t *testing.T) { orphan(t, "after") })
+	for name, waits := range map[string]bool{"before the garbage collector": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			orphan(world.Shared(t), waits)
+		})
+	}
 }
 
-func orphan(t *testing.T, when string) {
-	t.Helper()
-	ns := env.Namespace(t)
-	create(t, ns, "cache", withHooks(imageGood), func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 3600 })
-	settle(t, ns)
-	jobs := logJobs(t, ns)
-	c := remove(t, ns, "cache", client.PropagationPolicy(metav1.DeletePropagationOrphan))
-	if when == "after" {
-		testenv.Eventually(t, "the garbage collector is done", func() bool { return len(finalizers(t, ns, "cache")) == 1 })
+func orphan(w *world.World, waits bool) {
+	w.Helper()
+	w.Cache(world.Hooks(world.HookGood), `spec: {deletion: {drainSeconds: 3600}}`)
+	w.Settle()
+	jobs := w.LogJobs()
+	c := w.Remove(client.PropagationPolicy(metav1.DeletePropagationOrphan))
+	if waits {
+		w.Eventually("the garbage collector is done", func() bool { return len(w.Stored().Finalizers) == 1 })
 	}
-	f := pass(t, ns)
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonFinalized)
-	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "its children stay, without an owner") || !strings.Contains(m, "no hook was run") {
-		t.Error(m)
-	}
-	testenv.Eventually(t, "the cache is gone", func() bool { return isGone(t, ns, "cache", &v1.ClusteredCache{}) })
+	w.Pass().Wants(model.Settled, v1.ReasonFinalized).Says("its children stay, without an owner", "no hook was run")
+	w.Eventually("the cache is gone", func() bool { return w.CacheIsGone() })
 	for _, o := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}} {
-		testenv.Eventually(t, "the children have no owner", func() bool { return len(get(t, ns, "cache", o).GetOwnerReferences()) == 0 })
+		w.Eventually("the children have no owner", func() bool { return len(world.Get(w, "cache", o).GetOwnerReferences()) == 0 })
 	}
-	wantJobs(t, jobs, c)
+	jobs.Wants(c)
 }
 
 // A namespace that is being deleted takes no new Jobs: no hook is run, which is
 // said, and nothing hangs.
 func TestDeletionOfTheNamespace(t *testing.T) {
 	t.Parallel()
-	ns := env.Namespace(t)
-	create(t, ns, "cache", withHooks(imageGood), func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 3600 })
-	settle(t, ns)
-	keep := &corev1.ConfigMap{ObjectMeta: meta(ns, "keep")}
-	keep.Finalizers = []string{"test.example.com/keep"}
-	mustCreate(t, keep)
-	deleteNamespace(t, ns)
-	testenv.Eventually(t, "the cache is being deleted", func() bool {
-		return get(t, ns, "cache", &v1.ClusteredCache{}).DeletionTimestamp != nil
+	w := world.Shared(t)
+	w.Cache(world.Hooks(world.HookGood), `spec: {deletion: {drainSeconds: 3600}}`)
+	w.Settle()
+	w.Keep()
+	w.DeleteNamespace()
+	w.Eventually("the cache is being deleted", func() bool {
+		return w.Stored().DeletionTimestamp != nil
 	})
-	f := pass(t, ns)
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonNamespaceTerminating)
-	if m := verdict(t, f, "cache").Message; !strings.Contains(m, "no hook was run: namespace "+ns+" is being deleted") {
+	f := w.Pass()
+	f.Wants(model.Settled, v1.ReasonNamespaceTerminating)
+	if m := f.Verdict().Message; !strings.Contains(m, "no hook was run: namespace "+w.NS+" is being deleted") {
 		t.Error(m)
 	}
-	gone(t, ns, "cache", &v1.ClusteredCache{})
-	patch(t, keep, `{"metadata":{"finalizers":null}}`)
-}
-
-func deleteNamespace(t *testing.T, ns string) {
-	t.Helper()
-	if err := env.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: meta("", ns)}); err != nil {
-		t.Fatal(err)
-	}
+	w.Gone(&v1.ClusteredCache{})
 }
 
 // The namespace is deleted between our look at it and the Job: the refusal is
 // understood, in the same pass.
 func TestNamespaceIsDeletedBeforeTheHook(t *testing.T) {
 	t.Parallel()
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", withHooks(imageGood))
-	settle(t, ns)
-	remove(t, ns, "cache")
-	keep := &corev1.ConfigMap{ObjectMeta: meta(ns, "keep")}
-	keep.Finalizers = []string{"test.example.com/keep"}
-	mustCreate(t, keep)
+	w := world.Shared(t)
+	c := w.Cache(world.Hooks(world.HookGood))
+	w.Settle()
+	w.Remove()
+	w.Keep()
 	refused := false
-	f := runWith(t, productClient(t, func(_ int, r *http.Request) {
+	f := w.Run(w.Product(func(_ int, r *http.Request) {
 		if !refused && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/jobs/"+resources.HookJobName(c, "a")) {
 			refused = true
-			deleteNamespace(t, ns)
+			w.DeleteNamespace()
 		}
-	}), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonNamespaceTerminating)
+	}), reconcile.Options{Concurrency: 1})
+	f.Wants(model.Settled, v1.ReasonNamespaceTerminating)
 	if !refused {
 		t.Error("no Job was tried: the test does not test")
 	}
-	patch(t, keep, `{"metadata":{"finalizers":null}}`)
 }
+
+// amongOthers is a cache on which others have finalizers, before and after ours.
+const amongOthers = "metadata: {finalizers: [other.example.com/x, " + v1.Finalizer + ", other.example.com/y]}"
 
 // Whoever else has put our finalizer on the cache, and whoever else has one of
 // their own there: the drain is recorded, ours goes, theirs stay where they are.
@@ -157,32 +148,29 @@ func TestFinalizersOfOthers(t *testing.T) {
 	t.Parallel()
 	for _, who := range []struct {
 		name    string
-		prepare func(t *testing.T, c *v1.ClusteredCache)
+		prepare func(w *world.World)
 	}{
-		{"ours is theirs too", func(*testing.T, *v1.ClusteredCache) {}},
-		{"nobody knows whose", func(t *testing.T, c *v1.ClusteredCache) { patch(t, c, `{"metadata":{"managedFields":[{}]}}`) }},
+		{"ours is theirs too", func(*world.World) {}},
+		{"nobody knows whose", func(w *world.World) { w.Patch(w.Stored(), `{"metadata":{"managedFields":[{}]}}`) }},
 	} {
 		t.Run(who.name, func(t *testing.T) {
 			t.Parallel()
-			ns := env.Namespace(t)
-			c := create(t, ns, "cache", withHooks(imageGood), func(c *v1.ClusteredCache) {
-				c.Finalizers = []string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}
-				c.Spec.Deletion.DrainSeconds = 1
-			})
-			settle(t, ns)
-			jobs := logJobs(t, ns)
-			remove(t, ns, "cache")
-			who.prepare(t, get(t, ns, "cache", c))
-			wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonDraining)
-			if d := cmpDiff([]string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
+			w := world.Shared(t)
+			c := w.Cache(world.Hooks(world.HookGood), `spec: {deletion: {drainSeconds: 1}}`, amongOthers)
+			w.Settle()
+			jobs := w.LogJobs()
+			w.Remove()
+			who.prepare(w)
+			w.Pass().Wants(model.Progressing, v1.ReasonDraining)
+			if d := cmp.Diff([]string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}, w.Stored().Finalizers); d != "" {
 				t.Errorf("while draining: %s", d)
 			}
-			wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonFinalized)
-			if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, finalizers(t, ns, "cache")); d != "" {
+			w.Settle().Wants(model.Settled, v1.ReasonFinalized)
+			if d := cmp.Diff([]string{"other.example.com/x", "other.example.com/y"}, w.Stored().Finalizers); d != "" {
 				t.Error(d)
 			}
-			wantJobs(t, jobs, c, "a")
-			patch(t, get(t, ns, "cache", c), `{"metadata":{"finalizers":null}}`)
+			jobs.Wants(c, "a")
+			w.Patch(world.Get(w, "cache", c), `{"metadata":{"finalizers":null}}`)
 		})
 	}
 }
@@ -198,28 +186,28 @@ func TestConflictOnRelease(t *testing.T) {
 	} {
 		t.Run(meanwhile.name, func(t *testing.T) {
 			t.Parallel()
-			ns := env.Namespace(t)
-			c := create(t, ns, "cache", withHooks(imageGood, imageGood), func(c *v1.ClusteredCache) { c.Finalizers = []string{"other.example.com/x"} })
-			settle(t, ns)
-			jobs := logJobs(t, ns)
-			remove(t, ns, "cache")
+			w := world.Shared(t)
+			c := w.Cache(world.Hooks(world.HookGood, world.HookGood), `metadata: {finalizers: ["other.example.com/x"]}`)
+			w.Settle()
+			jobs := w.LogJobs()
+			w.Remove()
 			releases := 0
-			f := runWith(t, productClient(t, func(_ int, r *http.Request) {
+			f := w.Run(w.Product(func(_ int, r *http.Request) {
 				if strings.HasPrefix(r.Header.Get("Content-Type"), "application/merge-patch") {
 					if releases++; releases == 1 {
-						patch(t, get(t, ns, "cache", &v1.ClusteredCache{}), meanwhile.patch)
+						w.Patch(w.Stored(), meanwhile.patch)
 					}
 				}
-			}), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
-			if v := verdict(t, f, "cache"); v.State != model.Settled || releases == 0 {
+			}), reconcile.Options{Concurrency: 1, Wait: true})
+			if v := f.Verdict(); v.State != model.Settled || releases == 0 {
 				t.Errorf("%+v after %d releases", v, releases)
 			}
-			wantJobs(t, jobs, c, "a", "b")
-			if !isGone(t, ns, "cache", c) {
-				if left := finalizers(t, ns, "cache"); slices.Contains(left, v1.Finalizer) {
+			jobs.Wants(c, "a", "b")
+			if !w.IsGone("cache", c) {
+				if left := w.Stored().Finalizers; slices.Contains(left, v1.Finalizer) {
 					t.Errorf("finalizers: %v", left)
 				}
-				patch(t, get(t, ns, "cache", c), `{"metadata":{"finalizers":null}}`)
+				w.Patch(world.Get(w, "cache", c), `{"metadata":{"finalizers":null}}`)
 			}
 		})
 	}
@@ -232,18 +220,16 @@ func TestAnswersAboutTheClientService(t *testing.T) {
 	for _, answer := range []int{http.StatusOK, http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError} {
 		t.Run(http.StatusText(answer), func(t *testing.T) {
 			t.Parallel()
-			ns := env.Namespace(t)
-			c := create(t, ns, "cache", withHooks(imageGood))
-			settle(t, ns)
+			w := world.Shared(t)
+			c := w.Cache(world.Hooks(world.HookGood))
+			w.Settle()
 			if answer == http.StatusNotFound {
-				if err := env.Client.Delete(t.Context(), get(t, ns, "cache", &corev1.Service{})); err != nil {
-					t.Fatal(err)
-				}
+				w.Delete(w.ClientService())
 			}
-			remove(t, ns, "cache")
-			jobs := logJobs(t, ns)
+			w.Remove()
+			jobs := w.LogJobs()
 			var asked atomic.Int64
-			proxy := faults.Start(t, env.Config, func(_ int, r *http.Request) faults.Fault {
+			proxy := w.Proxy(func(_ int, r *http.Request) faults.Fault {
 				if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/services/cache") {
 					return faults.Fault{}
 				}
@@ -257,7 +243,7 @@ func TestAnswersAboutTheClientService(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = reconcile.Run(t.Context(), c2, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}, Names: []string{"cache"}}, Concurrency: 1, Wait: true})
+			_, err = reconcile.Run(t.Context(), c2, reconcile.Options{Scope: observe.Scope{Namespaces: []string{w.NS}, Names: []string{"cache"}}, Concurrency: 1, Wait: true})
 			if asked.Load() == 0 {
 				t.Fatal("nobody asked: the test does not test")
 			}
@@ -265,17 +251,17 @@ func TestAnswersAboutTheClientService(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				gone(t, ns, "cache", &v1.ClusteredCache{})
-				wantJobs(t, jobs, c, "a")
+				w.Gone(&v1.ClusteredCache{})
+				jobs.Wants(c, "a")
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), "Service "+ns+"/cache") {
+			if err == nil || !strings.Contains(err.Error(), "Service "+w.NS+"/cache") {
 				t.Errorf("%d: %v", answer, err)
 			}
-			if !slices.Contains(finalizers(t, ns, "cache"), v1.Finalizer) {
+			if !slices.Contains(w.Stored().Finalizers, v1.Finalizer) {
 				t.Error("let go of")
 			}
-			wantJobs(t, jobs, c)
+			jobs.Wants(c)
 		})
 	}
 }
@@ -284,15 +270,15 @@ func TestAnswersAboutTheClientService(t *testing.T) {
 func TestTwoPassesOnOneDeletion(t *testing.T) {
 	t.Parallel()
 	for range 2 {
-		ns := env.Namespace(t)
-		create(t, ns, "cache", withHooks(imageGood, imageGood), func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 1 })
-		settle(t, ns)
-		jobs := logJobs(t, ns)
-		c := remove(t, ns, "cache")
+		w := world.Shared(t)
+		w.Cache(world.Hooks(world.HookGood, world.HookGood), `spec: {deletion: {drainSeconds: 1}}`)
+		w.Settle()
+		jobs := w.LogJobs()
+		c := w.Remove()
 		ended := make(chan model.Verdict, 2)
 		for range 2 {
 			go func() {
-				f, err := reconcile.Run(t.Context(), productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1, Wait: true})
+				f, err := reconcile.Run(t.Context(), w.Product(nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{w.NS}}, Concurrency: 1, Wait: true})
 				if err != nil || len(f.Caches) != 1 {
 					t.Errorf("%+v, %v", f, err)
 					ended <- model.Verdict{}
@@ -306,7 +292,7 @@ func TestTwoPassesOnOneDeletion(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 		}
-		wantJobs(t, jobs, c, "a", "b")
-		gone(t, ns, "cache", &v1.ClusteredCache{})
+		jobs.Wants(c, "a", "b")
+		w.Gone(&v1.ClusteredCache{})
 	}
 }

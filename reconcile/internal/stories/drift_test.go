@@ -1,6 +1,11 @@
 package stories_test
 
 import (
+	"sync/atomic"
+
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,12 +14,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 )
 
 // No missed drift: each single field that we own, in every child, is changed
@@ -22,47 +25,60 @@ import (
 // pass finds it and sets it back. (Owner references and immutable fields have
 // rules of their own.)
 func TestEveryOwnedFieldIsRepaired(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
-	cache := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{
-		Version: "1.6.38", Size: 3, Args: []string{"-v"}, PodTemplate: raw(`{"metadata":{"annotations":{"a":"b"}},"spec":{"nodeSelector":{"disk":"ssd"},
-			"tolerations":[{"key":"a","operator":"Exists"}],"priorityClassName":"","containers":[{"name":"cache","env":[{"name":"A","value":"1"}]},{"name":"side","image":"x"}]}}`),
-	}}
-	cache.Spec.Resources.Limits = map[v1Resource]quantityOf{"memory": quantity("1Gi")}
-	if err := env.Client.Create(t.Context(), cache); err != nil {
-		t.Fatal(err)
+	t.Parallel()
+	var tried atomic.Int64
+	t.Run("children", func(t *testing.T) {
+		for _, child := range []struct{ apiVersion, kind, name string }{
+			{"apps/v1", "StatefulSet", "cache"},
+			{"v1", "Service", "cache"},
+			{"v1", "Service", "nodes-cache"},
+			{"policy/v1", "PodDisruptionBudget", "cache"},
+		} {
+			t.Run(child.kind+" "+child.name, func(t *testing.T) {
+				t.Parallel()
+				w := world.Frozen(t)
+				w.Cache(everyField)
+				w.Pass()
+				tried.Add(int64(spoilAndRepair(w, w.Object(child.apiVersion, child.kind, child.name))))
+			})
+		}
+	})
+	if n := tried.Load(); n < 150 {
+		t.Errorf("only %d ways to spoil a field were tried", n)
 	}
-	passOn(t, env, ns)
-	tried := 0
-	for _, child := range []struct {
-		gvk  schema.GroupVersionKind
-		name string
-	}{
-		{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, "cache"},
-		{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "cache"},
-		{schema.GroupVersionKind{Version: "v1", Kind: "Service"}, "nodes-cache"},
-		{schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, "cache"},
-	} {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(child.gvk)
-		o.SetNamespace(ns)
-		o.SetName(child.name)
-		for _, path := range ownedLeaves(t, env, o) {
-			for how, spoil := range spoilers {
-				if spoilt := spoil(t, env, o.DeepCopy(), path); spoilt {
-					tried++
-					wantRepaired(t, env, o, path.String()+" "+how)
-					if isKey(path) {
-						anew(t, env, o)
-					}
-				}
+	t.Logf("%d ways to spoil a field", tried.Load())
+}
+
+// everyField is a cache that has much of what there is.
+const everyField = `
+spec:
+  args: [-v]
+  resources: {limits: {memory: 1Gi}}
+  podTemplate:
+    metadata: {annotations: {a: b}}
+    spec:
+      nodeSelector: {disk: ssd}
+      tolerations: [{key: a, operator: Exists}]
+      priorityClassName: ""
+      containers: [{name: cache, env: [{name: A, value: "1"}]}, {name: side, image: x}]
+`
+
+// spoilAndRepair spoils each field of o that is ours, in each way, and returns how
+// often it could.
+func spoilAndRepair(w *world.World, o *unstructured.Unstructured) (tried int) {
+	for _, path := range ownedLeaves(w, o) {
+		for how, spoil := range spoilers {
+			if !spoil(w, o.DeepCopy(), path) {
+				continue
+			}
+			tried++
+			wantRepaired(w, o, path.String()+" "+how)
+			if isKey(path) {
+				anew(w, o)
 			}
 		}
 	}
-	if tried < 150 {
-		t.Errorf("only %d ways to spoil a field were tried", tried)
-	}
-	t.Logf("%d ways to spoil a field", tried)
+	return tried
 }
 
 // isKey tells a merge key. An item that got another key is somebody else's new
@@ -80,24 +96,22 @@ func isKey(p fieldpath.Path) bool {
 }
 
 // anew makes o again, without what others left in it.
-func anew(t *testing.T, env *testenv.Env, o *unstructured.Unstructured) {
-	t.Helper()
-	if err := env.Client.Delete(t.Context(), o.DeepCopy()); err != nil {
-		t.Fatal(err)
-	}
-	passOn(t, env, o.GetNamespace())
-	read(t, env, o)
+func anew(w *world.World, o *unstructured.Unstructured) {
+	w.Helper()
+	w.Delete(o.DeepCopy())
+	w.Pass()
+	w.Read(o)
 }
 
 // ownedLeaves are the paths of the single fields in our entry.
-func ownedLeaves(t *testing.T, env *testenv.Env, o *unstructured.Unstructured) []fieldpath.Path {
-	t.Helper()
-	read(t, env, o)
+func ownedLeaves(w *world.World, o *unstructured.Unstructured) []fieldpath.Path {
+	w.Helper()
+	w.Read(o)
 	set := &fieldpath.Set{}
 	for _, e := range o.GetManagedFields() {
 		if e.Manager == v1.FieldManager && e.Operation == "Apply" {
 			if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 		}
 	}
@@ -110,40 +124,33 @@ func ownedLeaves(t *testing.T, env *testenv.Env, o *unstructured.Unstructured) [
 	return paths
 }
 
-func read(t *testing.T, env *testenv.Env, o *unstructured.Unstructured) {
-	t.Helper()
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // spoilers do something to one field of o; false: the API server refuses it,
 // or there is nothing to do it to.
-var spoilers = map[string]func(*testing.T, *testenv.Env, *unstructured.Unstructured, fieldpath.Path) bool{
-	"changed by update": func(t *testing.T, env *testenv.Env, o *unstructured.Unstructured, p fieldpath.Path) bool {
-		read(t, env, o)
-		return edit(o.Object, p, other) && took(t, env.Client.Update(t.Context(), o, client.FieldOwner("somebody")))
+var spoilers = map[string]func(*world.World, *unstructured.Unstructured, fieldpath.Path) bool{
+	"changed by update": func(w *world.World, o *unstructured.Unstructured, p fieldpath.Path) bool {
+		w.Read(o)
+		return edit(o.Object, p, other) && took(w, w.Env.Client.Update(w.Context(), o, client.FieldOwner("somebody")))
 	},
-	"removed by update": func(t *testing.T, env *testenv.Env, o *unstructured.Unstructured, p fieldpath.Path) bool {
-		read(t, env, o)
-		return edit(o.Object, p, func(any) any { return nil }) && took(t, env.Client.Update(t.Context(), o, client.FieldOwner("somebody")))
+	"removed by update": func(w *world.World, o *unstructured.Unstructured, p fieldpath.Path) bool {
+		w.Read(o)
+		return edit(o.Object, p, func(any) any { return nil }) && took(w, w.Env.Client.Update(w.Context(), o, client.FieldOwner("somebody")))
 	},
-	"changed by a forced apply": func(t *testing.T, env *testenv.Env, o *unstructured.Unstructured, p fieldpath.Path) bool {
-		read(t, env, o)
+	"changed by a forced apply": func(w *world.World, o *unstructured.Unstructured, p fieldpath.Path) bool {
+		w.Read(o)
 		if !edit(o.Object, p, other) {
 			return false
 		}
 		o.SetManagedFields(nil)
 		delete(o.Object, "status")
-		err := env.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("somebody-else"), client.ForceOwnership)
-		return took(t, err)
+		err := w.Env.Client.Apply(w.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("somebody-else"), client.ForceOwnership)
+		return took(w, err)
 	},
 }
 
-func took(t *testing.T, err error) bool {
-	t.Helper()
+func took(w *world.World, err error) bool {
+	w.Helper()
 	if apierrors.IsConflict(err) || err != nil && !errors.As(err, new(apierrors.APIStatus)) {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	return err == nil
 }
@@ -216,30 +223,30 @@ func other(v any) any {
 
 // wantRepaired makes a pass, after which there must be nothing left to do, and
 // the object's fields must be as they were.
-func wantRepaired(t *testing.T, env *testenv.Env, o *unstructured.Unstructured, what string) {
-	t.Helper()
-	passOn(t, env, o.GetNamespace())
+func wantRepaired(w *world.World, o *unstructured.Unstructured, what string) {
+	w.Helper()
+	w.Pass()
 	after := o.DeepCopy()
-	read(t, env, after)
-	if d := cmpDiff(owned(t, o), owned(t, after)); d != "" {
-		t.Errorf("%s %s, %s: not repaired:\n%s", o.GetKind(), o.GetName(), what, d)
+	w.Read(after)
+	if d := cmp.Diff(owned(w, o), owned(w, after)); d != "" {
+		w.Errorf("%s %s, %s: not repaired:\n%s", o.GetKind(), o.GetName(), what, d)
 	}
-	for _, c := range passOn(t, env, o.GetNamespace()).Caches {
+	for _, c := range w.Pass().Caches {
 		if len(c.Outcomes) > 0 {
-			t.Errorf("%s %s, %s: a second pass still does something: %+v", o.GetKind(), o.GetName(), what, c.Outcomes[0].Step.Changes)
+			w.Errorf("%s %s, %s: a second pass still does something: %+v", o.GetKind(), o.GetName(), what, c.Outcomes[0].Step.Changes)
 		}
 	}
 }
 
 // owned are the values at the paths that we owned when o was first read.
-func owned(t *testing.T, o *unstructured.Unstructured) map[string]string {
-	t.Helper()
+func owned(w *world.World, o *unstructured.Unstructured) map[string]string {
+	w.Helper()
 	values := map[string]string{}
 	set := &fieldpath.Set{}
 	for _, e := range o.GetManagedFields() {
 		if e.Manager == v1.FieldManager && e.Operation == "Apply" {
 			if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 		}
 	}
@@ -257,34 +264,26 @@ func owned(t *testing.T, o *unstructured.Unstructured) map[string]string {
 // Ownership that is cleared altogether, and objects that client-side apply made
 // first, are taken over once, with what only they had gone.
 func TestClearedOwnership(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
-	if err := env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 3}}); err != nil {
-		t.Fatal(err)
-	}
-	passOn(t, env, ns)
-	for _, gvk := range []schema.GroupVersionKind{
-		{Group: "apps", Version: "v1", Kind: "StatefulSet"}, {Version: "v1", Kind: "Service"}, {Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
+	t.Parallel()
+	w := world.Frozen(t)
+	w.Cache()
+	w.Pass()
+	for _, o := range []*unstructured.Unstructured{
+		w.Object("apps/v1", "StatefulSet", "cache"), w.Object("v1", "Service", "cache"), w.Object("policy/v1", "PodDisruptionBudget", "cache"),
 	} {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(gvk)
-		o.SetNamespace(ns)
-		o.SetName("cache")
-		if err := env.Client.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"managedFields":[{}]}}`))); err != nil {
-			t.Fatal(err)
-		}
-		read(t, env, o)
+		w.Patch(o, `{"metadata":{"managedFields":[{}]}}`)
+		w.Read(o)
 		if len(o.GetManagedFields()) != 0 {
-			t.Fatalf("%s: managedFields are not cleared", gvk.Kind)
+			t.Fatalf("%s: managedFields are not cleared", o.GetKind())
 		}
-		passOn(t, env, ns)
-		read(t, env, o)
-		if len(owned(t, o)) == 0 {
-			t.Errorf("%s: nothing is ours after a pass", gvk.Kind)
+		w.Pass()
+		w.Read(o)
+		if len(owned(w, o)) == 0 {
+			t.Errorf("%s: nothing is ours after a pass", o.GetKind())
 		}
-		for _, c := range passOn(t, env, ns).Caches {
+		for _, c := range w.Pass().Caches {
 			if len(c.Outcomes) > 0 {
-				t.Errorf("%s: a second pass still does something: %+v", gvk.Kind, c.Outcomes[0].Step.Changes)
+				t.Errorf("%s: a second pass still does something: %+v", o.GetKind(), c.Outcomes[0].Step.Changes)
 			}
 		}
 	}

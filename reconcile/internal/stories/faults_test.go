@@ -1,12 +1,13 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -18,167 +19,130 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// between stands between the program and the API server. It returns the answer
-// to a request, or calls send for the server's.
-type between func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
-
-type standing struct {
-	next http.RoundTripper
-	do   between
-}
-
-func (s *standing) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.do(r, func() (*http.Response, error) { return s.next.RoundTrip(r) })
-}
-
-func clientBehind(t *testing.T, do between) client.Client {
-	t.Helper()
-	config := rest.CopyConfig(env.Config)
-	config.Timeout = 4 * time.Second
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &standing{next, do} })
-	c, err := kube.NewClient(&kube.Target{Config: config}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// answer is what a server says that does not do what it was asked for.
-func answer(r *http.Request, code int, reason string, headers ...string) (*http.Response, error) {
-	h := http.Header{"Content-Type": {"application/json"}}
-	for i := 0; i+1 < len(headers); i += 2 {
-		h.Set(headers[i], headers[i+1])
-	}
-	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"%s (a test's answer)","reason":%q,"code":%d}`, reason, reason, code)
-	return &http.Response{StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
-}
-
-func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
-
 // A write that the server stores and answers with an error all the same is
 // repeated; nothing is there twice and the pass ends well.
 func TestAmbiguousWrites(t *testing.T) {
+	t.Parallel()
 	for _, code := range []int{500, 503, 504} {
-		ns := env.Namespace(t)
-		create(t, ns, "cache")
+		w := world.Shared(t)
+		w.Cache()
 		faults := map[string]bool{}
 		var mu sync.Mutex
-		c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		c := w.Behind(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 			response, err := send()
 			mu.Lock()
 			defer mu.Unlock()
-			if isWrite(r) && !faults[r.URL.Path] {
+			if world.IsWrite(r) && !faults[r.URL.Path] {
 				faults[r.URL.Path] = true
-				return answer(r, code, "etcdserver: request timed out")
+				return world.Answer(r, code, "etcdserver: request timed out")
 			}
 			return response, err
 		})
-		f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}})
-		if v := verdict(t, f, "cache"); v.State != model.Progressing && v.State != model.Settled {
+		f := w.Run(c, reconcile.Options{})
+		if v := f.Verdict(); v.State != model.Progressing && v.State != model.Settled {
 			t.Errorf("%d: %+v", code, v)
 		}
 		if len(faults) < 6 {
 			t.Errorf("%d: only %d writes were spoilt", code, len(faults))
 		}
-		settle(t, ns)
-		wantNothingToDo(t, ns)
+		w.Settle()
+		w.NothingToDo()
 	}
 }
 
 // The server's wish to wait is honoured; a wish that goes beyond the patience
 // for a request is a failure of this cache, others go on.
 func TestThrottling(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "a")
-	create(t, ns, "b")
-	create(t, ns, "c")
+	t.Parallel()
+	w := world.Shared(t)
+	w.Named("a").Cache()
+	w.Named("b").Cache()
+	w.Named("c").Cache()
 	var short atomic.Int32
 	start := time.Now()
-	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	c := w.Behind(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		switch {
 		case r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/statefulsets/b"):
-			return answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "300")
-		case isWrite(r) && short.Add(1) <= 2:
-			return answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "1")
+			return world.Answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "300")
+		case world.IsWrite(r) && short.Add(1) <= 2:
+			return world.Answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "1")
 		}
 		return send()
 	})
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 3})
+	f := w.Run(c, reconcile.Options{Concurrency: 3})
 	for _, name := range []string{"a", "c"} {
-		if v := verdict(t, f, name); v.State != model.Progressing {
+		if v := f.Of(name).Verdict; v.State != model.Progressing {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	wantVerdict(t, f, "b", model.NotDone, v1.ReasonApplyFailed)
+	f.Of("b").Wants(model.NotDone, v1.ReasonApplyFailed)
 	if took := time.Since(start); took < time.Second || took > time.Minute {
 		t.Errorf("the pass took %s", took)
 	}
-	settle(t, ns)
+	w.Settle()
 }
 
 // Credentials that are no longer accepted end the run at once, with one
 // message; the next one goes on.
 func TestCredentialsExpire(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	for i := range 6 {
-		create(t, ns, fmt.Sprintf("cache-%d", i))
+		w.Named(fmt.Sprintf("cache-%d", i)).Cache()
 	}
 	var requests, refused atomic.Int32
-	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	c := w.Behind(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		if requests.Add(1) > 12 {
 			refused.Add(1)
-			return answer(r, http.StatusUnauthorized, "Unauthorized")
+			return world.Answer(r, http.StatusUnauthorized, "Unauthorized")
 		}
 		return send()
 	})
-	_, err := reconcile.Run(t.Context(), c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 2})
+	_, err := reconcile.Run(t.Context(), c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{w.NS}}, Concurrency: 2})
 	if !apierrors.IsUnauthorized(err) {
 		t.Errorf("the run ended with %v", err)
 	}
 	if n := refused.Load(); n == 0 || n > 4 {
 		t.Errorf("%d requests after the first refusal, with two workers", n)
 	}
-	settle(t, ns)
-	wantNothingToDo(t, ns)
+	w.Settle()
+	w.NothingToDo()
 }
 
 // A pass over what another pass has just done, more than a second later, moves
 // neither a resourceVersion nor a time in managedFields.
 func TestRepeatedPassesMoveNothing(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Spec.PodTemplate = raw(`{"spec":{"containers":[{"name":"cache","livenessProbe":{"timeoutSeconds":0,"periodSeconds":30}}]}}`)
-	})
-	settle(t, ns)
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`spec: {podTemplate: {"spec":{"containers":[{"name":"cache","livenessProbe":{"timeoutSeconds":0,"periodSeconds":30}}]}}}`)
+	w.Settle()
 	for range 3 {
-		time.Sleep(1100 * time.Millisecond)
-		wantNothingToDo(t, ns)
+		w.NextSecond()
+		w.NothingToDo()
 	}
 }
 
 // Two passes that start together on a new cache both end well, and so does one
 // beside a controller that writes the status in a tight loop.
 func TestPassesAtTheSameTime(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	for i := range 4 {
-		create(t, ns, fmt.Sprintf("cache-%d", i))
+		w.Named(fmt.Sprintf("cache-%d", i)).Cache()
 	}
 	var runs sync.WaitGroup
 	for range 2 {
 		runs.Go(func() {
-			for _, c := range pass(t, ns).Caches {
+			for _, c := range w.Pass().Caches {
 				if c.Verdict.State != model.Progressing && c.Verdict.State != model.Settled {
 					t.Errorf("%s: %+v", c.Name, c.Verdict)
 				}
@@ -186,31 +150,31 @@ func TestPassesAtTheSameTime(t *testing.T) {
 		})
 	}
 	runs.Wait()
-	settle(t, ns)
-	wantNothingToDo(t, ns)
+	w.Settle()
+	w.NothingToDo()
 
 	ctx, stop := context.WithCancel(t.Context())
 	busy := make(chan int)
-	go func() { busy <- writeStatusUntil(ctx, ns, "cache-0") }()
-	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache-0")}, func(c *v1.ClusteredCache) { c.Spec.Size = 4 })
-	f := pass(t, ns)
+	go func() { busy <- writeStatusUntil(ctx, w, "cache-0") }()
+	w.Named("cache-0").Edit(`spec: {size: 4}`)
+	f := w.Pass()
 	stop()
 	if n := <-busy; n < 2 {
 		t.Errorf("the status was written %d times", n)
 	}
-	if v := verdict(t, f, "cache-0"); v.State != model.Progressing {
+	if v := f.Of("cache-0").Verdict; v.State != model.Progressing {
 		t.Errorf("%+v", v)
 	}
-	settle(t, ns)
+	w.Settle()
 }
 
 // writeStatusUntil changes an object's status over and over and says how often
 // it did.
-func writeStatusUntil(ctx context.Context, ns, name string) (n int) {
+func writeStatusUntil(ctx context.Context, w *world.World, name string) (n int) {
 	for i := 0; ctx.Err() == nil; i++ {
-		s := &appsv1.StatefulSet{ObjectMeta: meta(ns, name)}
+		s := &appsv1.StatefulSet{ObjectMeta: w.Meta(name)}
 		condition := fmt.Sprintf(`{"status":{"conditions":[{"type":"Test","status":"True","message":"%d"}]}}`, i)
-		if env.Client.Status().Patch(ctx, s, client.RawPatch("application/merge-patch+json", []byte(condition))) == nil {
+		if w.Env.Client.Status().Patch(ctx, s, client.RawPatch("application/merge-patch+json", []byte(condition))) == nil {
 			n++
 		}
 	}
@@ -220,24 +184,25 @@ func writeStatusUntil(ctx context.Context, ns, name string) (n int) {
 // A list's second page whose token the server no longer knows is asked for with
 // the token that it offers; every cache is met once.
 func TestExpiredTokenOfARealServer(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
+	t.Parallel()
+	// A control plane of its own: others would lose their lists' tokens too.
+	w := world.Separate(t, "--controller-manager=false")
 	const caches = 130
 	var keys []client.ObjectKey
 	for i := range caches {
-		keys = append(keys, client.ObjectKey{Namespace: ns, Name: fmt.Sprintf("cache-%03d", i)})
+		keys = append(keys, client.ObjectKey{Namespace: w.NS, Name: fmt.Sprintf("cache-%03d", i)})
 	}
-	inParallel(t, keys, func(key client.ObjectKey) error {
-		return env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, key.Name), Spec: v1.ClusteredCacheSpec{Version: "1", Suspend: true}})
+	w.InParallel(keys, func(key client.ObjectKey) error {
+		return w.Env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: w.Meta(key.Name), Spec: v1.ClusteredCacheSpec{Version: "1", Suspend: true}})
 	})
-	compact(t, env)
-	config := rest.CopyConfig(env.Config)
+	compact(w)
+	config := w.Config()
 	expired := 0
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &standing{next, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		return &world.Standing{Next: next, Do: func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 			query := r.URL.Query()
 			if token := query.Get("continue"); token != "" && strings.HasSuffix(r.URL.Path, "/clusteredcaches") && expired == 0 {
-				query.Set("continue", ancient(t, token))
+				query.Set("continue", ancient(w, token))
 				r = r.Clone(r.Context())
 				r.URL.RawQuery = query.Encode()
 				response, err := next.RoundTrip(r)
@@ -253,7 +218,7 @@ func TestExpiredTokenOfARealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := runWith(t, c, reconcile.Options{Concurrency: 2})
+	f := w.Run(c, reconcile.Options{Concurrency: 2})
 	if expired != 1 {
 		t.Fatalf("%d tokens expired", expired)
 	}
@@ -268,21 +233,21 @@ func TestExpiredTokenOfARealServer(t *testing.T) {
 
 // compact makes etcd forget all revisions but the last, as it does every five
 // minutes.
-func compact(t *testing.T, env *testenv.Env) {
-	t.Helper()
-	socket := filepath.Join(filepath.Dir(env.Kubeconfig), "etcd.sock")
+func compact(w *world.World) {
+	w.Helper()
+	socket := filepath.Join(filepath.Dir(w.Env.Kubeconfig), "etcd.sock")
 	etcd := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
 	call := func(path, body string) map[string]any {
 		response, err := etcd.Post("http://etcd/v3/kv/"+path, "application/json", strings.NewReader(body))
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		defer func() { _ = response.Body.Close() }()
 		answer := map[string]any{}
 		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("etcd: %s: %v, %v", response.Status, err, answer)
+			w.Fatalf("etcd: %s: %v, %v", response.Status, err, answer)
 		}
 		return answer
 	}
@@ -291,20 +256,20 @@ func compact(t *testing.T, env *testenv.Env) {
 }
 
 // ancient is the token with a revision that no server keeps.
-func ancient(t *testing.T, token string) string {
-	t.Helper()
+func ancient(w *world.World, token string) string {
+	w.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	fields := map[string]any{}
 	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&fields); err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	fields["rv"] = 1
 	raw, err = json.Marshal(fields)
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
 	return base64.RawURLEncoding.EncodeToString(raw)
 }

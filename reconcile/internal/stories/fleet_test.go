@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,7 +20,6 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/observe"
 )
 
@@ -26,11 +27,12 @@ import (
 // fleet, and however much a cache holds (here 20 KiB, then 100 KiB in an
 // annotation).
 func TestMemoryDoesNotGrowWithTheFleet(t *testing.T) {
+	w := world.Shared(t) // not at the same time as others: they use memory too
 	live := func(size, padding int) uint64 {
-		c := newCopies(t, size)
+		c := newCopies(w.Fresh(t), size)
 		c.padding = strings.Repeat("x", padding)
 		var heaps []uint64
-		f := runWith(t, c.client(t), reconcile.Options{Concurrency: 4, Progress: func(p reconcile.Progress) {
+		f := world.Everywhere(t, c.client(t), reconcile.Options{Concurrency: 4, Progress: func(p reconcile.Progress) {
 			if p.Done%(size/20) == 0 {
 				var m runtime.MemStats
 				runtime.GC()
@@ -73,30 +75,31 @@ func namesThatBreakNaiveJoins() []client.ObjectKey {
 // each once, and nothing else; every cache finds its children. The children are
 // made in another order than the caches.
 func TestAConvergedFleetCostsItsPages(t *testing.T) {
-	env := frozen(t)
+	t.Parallel()
+	// A control plane of its own: the fleet is all caches that there are.
+	w := world.Separate(t, "--controller-manager=false")
 	keys := namesThatBreakNaiveJoins()
 	for _, ns := range []string{"x", "x-y", "xa"} {
-		if err := env.Client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}); err != nil {
-			t.Fatal(err)
-		}
+		w.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 	}
 	rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	inParallel(t, keys, func(key client.ObjectKey) error {
-		return env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(key.Namespace, key.Name),
+	w.InParallel(keys, func(key client.ObjectKey) error {
+		return w.Env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 			Spec: v1.ClusteredCacheSpec{Size: 2, Version: "1.6.38"}})
 	})
-	passOn(t, env)
-	inParallel(t, keys, func(key client.ObjectKey) error { return makeReady(t, env, key) })
-	passOn(t, env) // writes the status
+	everywhere := func() { world.Everywhere(t, w.Product(nil), reconcile.Options{Concurrency: 4}) }
+	everywhere()
+	w.InParallel(keys, func(key client.ObjectKey) error { return makeReady(w, key) })
+	everywhere() // writes the status
 
 	var mu sync.Mutex
 	requests := map[string]int{}
-	c := clientOf(t, env, func(_ int, r *http.Request) {
+	c := w.Product(func(_ int, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		requests[r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.URL.Query().Get("continue")]++
 	})
-	f := runWith(t, c, reconcile.Options{Concurrency: 4})
+	f := world.Everywhere(t, c, reconcile.Options{Concurrency: 4})
 	if f.Total != len(keys) || len(f.Caches) != 0 {
 		t.Errorf("%d caches, reports %+v", f.Total, f.Caches)
 	}
@@ -117,20 +120,20 @@ func TestAConvergedFleetCostsItsPages(t *testing.T) {
 		}
 	}
 	t.Logf("pages: %v", pages)
-	everyCacheIsInOneShard(t, env, keys)
+	everyCacheIsInOneShard(w, keys)
 }
 
 // Each cache is done by one shard. (The children of all are listed by each.)
-func everyCacheIsInOneShard(t *testing.T, env *testenv.Env, keys []client.ObjectKey) {
-	t.Helper()
-	inParallel(t, keys, func(key client.ObjectKey) error {
-		return env.Client.Delete(t.Context(), &appsv1.StatefulSet{ObjectMeta: meta(key.Namespace, key.Name)})
+func everyCacheIsInOneShard(w *world.World, keys []client.ObjectKey) {
+	w.Helper()
+	w.InParallel(keys, func(key client.ObjectKey) error {
+		return w.Env.Client.Delete(w.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
 	})
 	done := map[string]int{}
 	for i := range 3 {
-		f := runWith(t, clientOf(t, env, nil), reconcile.Options{Scope: observe.Scope{Shard: observe.Shard{Index: i, Count: 3}}, Concurrency: 4})
+		f := world.Everywhere(w.T, w.Product(nil), reconcile.Options{Scope: observe.Scope{Shard: observe.Shard{Index: i, Count: 3}}, Concurrency: 4})
 		if f.Total != len(f.Caches) || f.Total == 0 {
-			t.Errorf("shard %d: %d caches, %d reports", i, f.Total, len(f.Caches))
+			w.Errorf("shard %d: %d caches, %d reports", i, f.Total, len(f.Caches))
 		}
 		for _, r := range f.Caches {
 			done[r.Namespace+"/"+r.Name]++
@@ -138,42 +141,19 @@ func everyCacheIsInOneShard(t *testing.T, env *testenv.Env, keys []client.Object
 	}
 	for _, key := range keys {
 		if done[key.Namespace+"/"+key.Name] != 1 {
-			t.Errorf("%s was done %d times", key, done[key.Namespace+"/"+key.Name])
+			w.Errorf("%s was done %d times", key, done[key.Namespace+"/"+key.Name])
 		}
 	}
 }
 
 // makeReady says in the status of a StatefulSet what its controller would.
-func makeReady(t *testing.T, env *testenv.Env, key client.ObjectKey) error {
+func makeReady(w *world.World, key client.ObjectKey) error {
 	sts := &appsv1.StatefulSet{}
-	if err := env.Client.Get(t.Context(), key, sts); err != nil {
+	if err := w.Env.Client.Get(w.Context(), key, sts); err != nil {
 		return err
 	}
 	n := *sts.Spec.Replicas
 	sts.Status = appsv1.StatefulSetStatus{ObservedGeneration: sts.Generation, Replicas: n, ReadyReplicas: n,
 		AvailableReplicas: n, UpdatedReplicas: n, CurrentReplicas: n, CurrentRevision: "r-1", UpdateRevision: "r-1"}
-	return env.Client.Status().Update(t.Context(), sts)
-}
-
-func inParallel(t *testing.T, keys []client.ObjectKey, do func(client.ObjectKey) error) {
-	t.Helper()
-	work := make(chan client.ObjectKey)
-	var workers sync.WaitGroup
-	for range 8 {
-		workers.Go(func() {
-			for key := range work {
-				if err := do(key); err != nil {
-					t.Error(key, err)
-				}
-			}
-		})
-	}
-	for _, key := range keys {
-		work <- key
-	}
-	close(work)
-	workers.Wait()
-	if t.Failed() {
-		t.FailNow()
-	}
+	return w.Env.Client.Status().Update(w.Context(), sts)
 }

@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"fmt"
 	"net/http"
@@ -17,10 +19,8 @@ import (
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/model"
-	"example.com/clusteredcache/reconcile/observe"
 	"example.com/clusteredcache/reconcile/report"
 )
 
@@ -28,30 +28,31 @@ import (
 // other: status and Events have its beginning, and a report for people does not
 // grow with it.
 func TestRefusalOfAMebibyte(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache")
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache()
 	var words strings.Builder
 	for i := 0; words.Len() < 1<<20; i++ {
 		fmt.Fprintf(&words, "no-%d ", i)
 	}
-	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	c := w.Behind(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/statefulsets/cache") {
-			return answer(r, http.StatusForbidden, words.String())
+			return world.Answer(r, http.StatusForbidden, words.String())
 		}
 		return send()
 	})
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Events: true})
-	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
-	for _, condition := range get(t, ns, "cache", &v1.ClusteredCache{}).Status.Conditions {
+	f := w.Run(c, reconcile.Options{Events: true})
+	f.Wants(model.NotDone, v1.ReasonApplyRejected)
+	for _, condition := range w.Stored().Status.Conditions {
 		if n := len(condition.Message); n > 1024 {
 			t.Errorf("%s: %d bytes", condition.Type, n)
 		}
 	}
-	if n := count(eventsOf(t, ns), "Warning "); n == 0 {
+	if n := world.Count(w.Events(), "Warning "); n == 0 {
 		t.Error("no Event tells the refusal")
 	}
 	var markdown bytes.Buffer
-	if err := report.Markdown(&markdown, f, report.MarkdownOptions{}); err != nil || markdown.Len() > 60_000 {
+	if err := report.Markdown(&markdown, f.Fleet, report.MarkdownOptions{}); err != nil || markdown.Len() > 60_000 {
 		t.Errorf("markdown of %d bytes, %v", markdown.Len(), err)
 	}
 }
@@ -59,12 +60,13 @@ func TestRefusalOfAMebibyte(t *testing.T) {
 // 1,500 caches with 100 KiB in an annotation each, more than the process may
 // have by far, go through 128 MiB. With 5,000 it is the same, and takes longer.
 func TestAHeavyFleetInLittleMemory(t *testing.T) {
+	t.Parallel()
 	const caches, limit = 1500, 128 << 20
-	fleet := newCopies(t, caches)
+	fleet := newCopies(world.Shared(t), caches)
 	fleet.padding = strings.Repeat("x", 100<<10)
 	server := httptest.NewServer(fleet)
 	defer server.Close()
-	run := exec.Command(testenv.Program(t), "reconcile", "-A", "--server", server.URL)
+	run := exec.Command(world.Program(t), "reconcile", "-A", "--server", server.URL)
 	run.Env = []string{"HOME=" + t.TempDir(), "GOMEMLIMIT=100MiB"}
 	start := time.Now()
 	out, err := run.CombinedOutput()
@@ -84,12 +86,12 @@ func TestAHeavyFleetInLittleMemory(t *testing.T) {
 
 // A run leaves nothing behind in its process, however it ends.
 func TestNoGoroutineIsLeft(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache")
-	settle(t, ns)
+	w := world.Shared(t)
+	w.Cache()
+	w.Settle()
 	for name, refuse := range map[string]bool{"complete": false, "cut short": true} {
 		transport := &http.Transport{}
-		config := rest.CopyConfig(env.Config)
+		config := w.Config()
 		tls, err := rest.TLSConfigFor(config)
 		if err != nil {
 			t.Fatal(err)
@@ -98,9 +100,9 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		config.TLSClientConfig, config.Transport = rest.TLSClientConfig{}, transport
 		if refuse {
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return &standing{next, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				return &world.Standing{Next: next, Do: func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 					if strings.HasSuffix(r.URL.Path, "/services") {
-						return answer(r, http.StatusInternalServerError, "InternalError")
+						return world.Answer(r, http.StatusInternalServerError, "InternalError")
 					}
 					return send()
 				}}
@@ -111,7 +113,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := ourGoroutines()
-		f, err := reconcile.Run(t.Context(), client.NewDryRunClient(c), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 4, Wait: true, Timeout: time.Second})
+		f, err := w.Try(client.NewDryRunClient(c), reconcile.Options{Concurrency: 4, Wait: true, Timeout: time.Second})
 		if (err != nil) != refuse {
 			t.Errorf("%s: %v, %+v", name, err, f)
 		}

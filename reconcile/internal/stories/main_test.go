@@ -4,10 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"example.com/clusteredcache/reconcile/internal/testenv"
+	"example.com/clusteredcache/reconcile/internal/world"
 )
 
-// env is a real API server with the real controllers.
-var env *testenv.Env
-
-func TestMain(m *testing.M) { os.Exit(testenv.Main(m, &env)) }
+func TestMain(m *testing.M) { os.Exit(world.Main(m)) }

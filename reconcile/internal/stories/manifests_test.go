@@ -1,13 +1,12 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"slices"
 	"strings"
 	"testing"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/fields"
@@ -17,11 +16,12 @@ import (
 // A manifest is the whole spec: what it leaves out of it shows as a removal. New
 // caches, new namespaces and ConfigMaps of the stream are taken as applied.
 func TestDiffOfManifests(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "old", func(c *v1.ClusteredCache) { c.Spec.Args = []string{"-v"} })
-	settle(t, ns)
-	before := versions(t, ns)
-	f := diffFile(t, env, ns, `
+	t.Parallel()
+	w := world.Shared(t)
+	w.Named("old").Cache(`spec: {args: ["-v"]}`)
+	w.Settle()
+	before := w.Versions()
+	f := w.DiffOf(`
 apiVersion: cache.example.com/v1
 kind: ClusteredCache
 metadata: {name: old}
@@ -56,7 +56,7 @@ metadata: {name: other}
 		byName[c.Name] = c
 	}
 	old := byName["old"]
-	if d := cmpDiff([]fields.Change{
+	if d := cmp.Diff([]fields.Change{
 		{Path: "spec.args", From: `["-v"]`}, {Path: "spec.version", From: `"1.6.38"`, To: `"1.6.39"`},
 	}, withoutOwners(old.Edit.Changes)); d != "" {
 		t.Errorf("old: %s", d)
@@ -79,7 +79,7 @@ metadata: {name: other}
 	if v := byName["wrong"].Verdict; v.State != model.NotDone || !strings.Contains(v.Message, v1.MessageVersion) {
 		t.Errorf("wrong: %+v", v)
 	}
-	if d := cmpDiff(before, versions(t, ns)); d != "" {
+	if d := cmp.Diff(before, w.Versions()); d != "" {
 		t.Error(d)
 	}
 }
@@ -87,12 +87,11 @@ metadata: {name: other}
 // Who applied a size with kubectl, and then leaves it out, takes it away: the
 // default comes in, and nodes go.
 func TestDiffOfAManifestThatNoLongerHasASize(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: `{"spec":{"size":3,"version":"1.6.38"}}`}
-	})
-	settle(t, ns)
-	f := diffFile(t, env, ns, `
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`metadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"spec":{"size":3,"version":"1.6.38"}}'}}`)
+	w.Settle()
+	f := w.DiffOf(`
 apiVersion: cache.example.com/v1
 kind: ClusteredCache
 metadata: {name: cache}
@@ -107,21 +106,24 @@ spec: {version: 1.6.38}
 // Labels and annotations that a manifest leaves out go if kubectl's last apply
 // set them, client-side or server-side; those of others stay.
 func TestDiffOfAManifestWithoutOthersLabels(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "client-side", func(c *v1.ClusteredCache) {
-		c.Labels = map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "gone": "1", "kept": "1"}
-		c.Annotations = map[string]string{"argocd.argoproj.io/tracking-id": "shop", "gone": "1",
-			corev1.LastAppliedConfigAnnotation: `{"metadata":{"labels":{"gone":"1","kept":"1"},"annotations":{"gone":"1"}},"spec":{"size":3,"version":"1.6.38"}}`}
-	})
-	c := create(t, ns, "server-side", func(c *v1.ClusteredCache) { c.Labels = map[string]string{"labelled": "1"} })
+	t.Parallel()
+	w := world.Shared(t)
+	w.Named("client-side").Cache(`
+metadata:
+  labels: {kustomize.toolkit.fluxcd.io/name: shop, gone: "1", kept: "1"}
+  annotations:
+    argocd.argoproj.io/tracking-id: shop
+    gone: "1"
+    kubectl.kubernetes.io/last-applied-configuration: >-
+      {"metadata":{"labels":{"gone":"1","kept":"1"},"annotations":{"gone":"1"}},"spec":{"size":3,"version":"1.6.38"}}
+`)
+	c := w.Named("server-side").Cache(`metadata: {labels: {labelled: "1"}}`)
 	for manager, labels := range map[string]string{"kubectl": "{gone: '1', kept: '1', shared: '1'}", "kustomize-controller": "{shared: '1'}"} {
 		apply := `{apiVersion: cache.example.com/v1, kind: ClusteredCache, metadata: {name: server-side, labels: ` + labels + `}}`
-		if err := env.Client.Patch(t.Context(), c, client.RawPatch(types.ApplyYAMLPatchType, []byte(apply)), client.FieldOwner(manager)); err != nil {
-			t.Fatal(err)
-		}
+		w.Apply(c, apply, manager)
 	}
-	settle(t, ns)
-	f := diffFile(t, env, ns, `
+	w.Settle()
+	f := w.DiffOf(`
 apiVersion: cache.example.com/v1
 kind: ClusteredCache
 metadata: {name: client-side, labels: {kept: "2", new: "1"}}
@@ -136,7 +138,7 @@ spec: {version: 1.6.38, size: 3}
 	for _, c := range f.Caches {
 		edits[c.Name] = withoutOwners(c.Edit.Changes)
 	}
-	if d := cmpDiff(map[string][]fields.Change{
+	if d := cmp.Diff(map[string][]fields.Change{
 		"client-side": {
 			{Path: "metadata.annotations.gone", From: `"1"`},
 			{Path: "metadata.labels.gone", From: `"1"`},

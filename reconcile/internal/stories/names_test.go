@@ -1,6 +1,11 @@
 package stories_test
 
 import (
+	"fmt"
+
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -21,7 +27,8 @@ import (
 // What the API server takes and what it refuses when a cache is created, with
 // the same sentence that the program uses.
 func TestCreationRules(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for _, c := range []struct {
 		name   string
@@ -47,39 +54,39 @@ func TestCreationRules(t *testing.T) {
 		{name: "storage", spec: func(s *v1.ClusteredCacheSpec) { s.Storage = &v1.StorageSpec{} }, says: v1.MessageStorage},
 		{name: "no-image", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = v1.EngineCustom }, says: v1.MessageImageMissing},
 		{name: "image-tag", spec: func(s *v1.ClusteredCacheSpec) { s.Image = "example.com/cache:1" }, says: v1.MessageImage},
-		{name: "hooks", spec: hooksOf("backup", "flush"), accept: true},
-		{name: "hooks-twice", spec: hooksOf("backup", "flush", "backup"), says: v1.MessageHookNames},
-		{name: "hook-named-all", spec: hooksOf("all"), says: v1.MessageHookAll},
-		{name: "hook-name", spec: hooksOf("Backup"), says: "spec.deletion.hooks[0].name"},
-		{name: "hook-long-name", spec: hooksOf(strings.Repeat("h", 33)), says: "spec.deletion.hooks[0].name"},
-		{name: "hooks-many", spec: hooksOf(strings.Split("abcdefghijklmnopq", "")...), says: "must have at most 16 items"},
+		{name: "hooks", spec: hooksNamed("backup", "flush"), accept: true},
+		{name: "hooks-twice", spec: hooksNamed("backup", "flush", "backup"), says: v1.MessageHookNames},
+		{name: "hook-named-all", spec: hooksNamed("all"), says: v1.MessageHookAll},
+		{name: "hook-name", spec: hooksNamed("Backup"), says: "spec.deletion.hooks[0].name"},
+		{name: "hook-long-name", spec: hooksNamed(strings.Repeat("h", 33)), says: "spec.deletion.hooks[0].name"},
+		{name: "hooks-many", spec: hooksNamed(strings.Split("abcdefghijklmnopq", "")...), says: "must have at most 16 items"},
 		{name: "drain", spec: func(s *v1.ClusteredCacheSpec) { s.Deletion = &v1.DeletionSpec{DrainSeconds: -1} }, says: "spec.deletion.drainSeconds"},
 		{name: "on-failure", spec: func(s *v1.ClusteredCacheSpec) { s.Deletion = &v1.DeletionSpec{OnFailure: "Maybe"} }, says: "spec.deletion.onFailure"},
-		{name: "attempts", spec: func(s *v1.ClusteredCacheSpec) { hooksOf("a")(s); s.Deletion.Hooks[0].Attempts = 21 }, says: "attempts"},
-		{name: "timeout", spec: func(s *v1.ClusteredCacheSpec) { hooksOf("a")(s); s.Deletion.Hooks[0].TimeoutSeconds = 86401 }, says: "timeoutSeconds"},
+		{name: "attempts", spec: func(s *v1.ClusteredCacheSpec) { hooksNamed("a")(s); s.Deletion.Hooks[0].Attempts = 21 }, says: "attempts"},
+		{name: "timeout", spec: func(s *v1.ClusteredCacheSpec) { hooksNamed("a")(s); s.Deletion.Hooks[0].TimeoutSeconds = 86401 }, says: "timeoutSeconds"},
 		{name: "engine", spec: func(s *v1.ClusteredCacheSpec) { s.Engine = "Redis" }, says: "Unsupported value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cache := &v1.ClusteredCache{ObjectMeta: meta(ns, c.name), Spec: v1.ClusteredCacheSpec{Version: "1"}}
+			cache := &v1.ClusteredCache{ObjectMeta: w.Meta(c.name), Spec: v1.ClusteredCacheSpec{Version: "1"}}
 			if c.spec != nil {
 				c.spec(&cache.Spec)
 			}
-			err := env.Client.Create(t.Context(), cache, client.DryRunAll)
+			err := w.Env.Client.Create(t.Context(), cache, client.DryRunAll)
 			if c.accept != (err == nil) || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("accepted %t: %v", err == nil, err)
 			}
 		})
 	}
 	t.Run("engine is immutable", func(t *testing.T) {
-		create(t, ns, "fixed")
-		err := env.Client.Patch(t.Context(), get(t, ns, "fixed", &v1.ClusteredCache{}), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"engine":"Custom","image":"x"}}`)))
+		w.Named("fixed").Cache()
+		err := w.Env.Client.Patch(t.Context(), w.Named("fixed").Stored(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"engine":"Custom","image":"x"}}`)))
 		if err == nil || !strings.Contains(err.Error(), "engine is immutable") {
 			t.Error(err)
 		}
 	})
 }
 
-func hooksOf(names ...string) func(*v1.ClusteredCacheSpec) {
+func hooksNamed(names ...string) func(*v1.ClusteredCacheSpec) {
 	return func(s *v1.ClusteredCacheSpec) {
 		s.Deletion = &v1.DeletionSpec{}
 		for _, name := range names {
@@ -91,19 +98,18 @@ func hooksOf(names ...string) func(*v1.ClusteredCacheSpec) {
 // What the program fills in for a manifest that no server has seen is what the
 // server fills in.
 func TestDefaultsAreTheServers(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	for name, spec := range map[string]v1.ClusteredCacheSpec{
 		"smallest": {Version: "1"},
 		"hooks":    {Version: "1", Deletion: &v1.DeletionSpec{Hooks: []v1.Hook{{Name: "a", Image: "x"}}}},
-		"storage":  {Version: "1", Engine: v1.EngineCustom, Image: "example.com/cache", Storage: &v1.StorageSpec{Size: quantity("1Gi")}},
+		"storage":  {Version: "1", Engine: v1.EngineCustom, Image: "example.com/cache", Storage: &v1.StorageSpec{Size: resource.MustParse("1Gi")}},
 	} {
-		ours := &v1.ClusteredCache{ObjectMeta: meta(ns, name), Spec: *spec.DeepCopy()}
+		ours := &v1.ClusteredCache{ObjectMeta: w.Meta(name), Spec: *spec.DeepCopy()}
 		theirs := ours.DeepCopy()
 		ours.Default()
-		if err := env.Client.Create(t.Context(), theirs, client.DryRunAll); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmpDiff(theirs.Spec, ours.Spec) + cmpDiff(theirs.Status, ours.Status); d != "" {
+		w.Create(theirs, client.DryRunAll)
+		if d := cmp.Diff(theirs.Spec, ours.Spec) + cmp.Diff(theirs.Status, ours.Status); d != "" {
 			t.Errorf("%s: the server's (-), ours (+):\n%s", name, d)
 		}
 	}
@@ -111,39 +117,41 @@ func TestDefaultsAreTheServers(t *testing.T) {
 
 // Every legal version becomes an object that the API server takes.
 func TestVersionsReachTheCluster(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	digest := "sha256:" + strings.Repeat("0a", 32)
 	for name, version := range map[string]string{"both": "7.2.4@" + digest, "digest": digest, "dash": "7.2.4-", "long": strings.Repeat("v", 70)} {
-		create(t, ns, name, func(c *v1.ClusteredCache) { c.Spec.Version = version })
+		w.Named(name).Cache(fmt.Sprintf("spec: {version: %q}", version))
 	}
-	f := settle(t, ns)
+	f := w.Settle()
 	for _, name := range []string{"both", "digest", "dash", "long"} {
-		wantVerdict(t, f, name, model.Settled, v1.ReasonReady)
-		c := get(t, ns, name, &v1.ClusteredCache{})
+		f.Of(name).Wants(model.Settled, v1.ReasonReady)
+		c := w.Named(name).Stored()
 		if c.Status.CurrentVersion != c.Spec.Version {
 			t.Errorf("%s: currentVersion %q, want %q", name, c.Status.CurrentVersion, c.Spec.Version)
 		}
-		image := get(t, ns, name, &appsv1.StatefulSet{}).Spec.Template.Spec.Containers[0].Image
+		image := w.Named(name).StatefulSet().Spec.Template.Spec.Containers[0].Image
 		if !strings.HasSuffix(image, c.Spec.Version) {
 			t.Errorf("%s: image %s", name, image)
 		}
 	}
-	wantNothingToDo(t, ns)
+	w.NothingToDo()
 }
 
 // Caches stored before a rule existed: nothing is made for them, their status
 // says why, and they can be deleted. One that does not even decode is reported
 // by itself.
 func TestStoredBeforeTheRules(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
+	t.Parallel()
+	// A control plane of its own: the CRD is replaced for a while.
+	w := world.Separate(t, "--controller-manager=false")
 	real := crd(t)
 	lax := real.DeepCopy()
 	schema := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	if err := unstructured.SetNestedField(versionOf(lax), schema, "schema", "openAPIV3Schema"); err != nil {
 		t.Fatal(err)
 	}
-	replaceCRD(t, env, lax)
+	replaceCRD(w, lax)
 	stored := map[string]string{
 		strings.Repeat("n", 53): `{"size":3,"version":"1"}`,
 		"7cache":                `{"size":3,"version":"1"}`,
@@ -159,19 +167,19 @@ func TestStoredBeforeTheRules(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(`{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","spec":`+spec+`}`), &u.Object); err != nil {
 			t.Fatal(err)
 		}
-		u.SetNamespace(ns)
+		u.SetNamespace(w.NS)
 		u.SetName(name)
 		u.SetFinalizers([]string{v1.Finalizer})
 		u.SetAnnotations(map[string]string{v1.SkipHooksAnnotation: v1.SkipAllHooks})
-		testenv.Eventually(t, "the lax schema holds", func() bool { return env.Client.Create(t.Context(), u) == nil })
+		w.Eventually("the lax schema holds", func() bool { return w.Env.Client.Create(t.Context(), u) == nil })
 	}
-	replaceCRD(t, env, real)
-	testenv.Eventually(t, "the real schema holds", func() bool {
-		err := env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, "8cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}, client.DryRunAll)
+	replaceCRD(w, real)
+	w.Eventually("the real schema holds", func() bool {
+		err := w.Env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: w.Meta("8cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}, client.DryRunAll)
 		return apierrors.IsInvalid(err)
 	})
 
-	f := passOn(t, env, ns)
+	f := w.Pass()
 	if f.Total != len(stored) {
 		t.Errorf("%d caches, want %d", f.Total, len(stored))
 	}
@@ -186,23 +194,23 @@ func TestStoredBeforeTheRules(t *testing.T) {
 			state, reason = model.Progressing, v1.ReasonProgressing
 		}
 		if name == "good" {
-			if v := verdict(t, f, name); v.State != state {
+			if v := f.Of(name).Verdict; v.State != state {
 				t.Errorf("%s: %+v", name, v)
 			}
 			continue
 		}
-		wantVerdict(t, f, name, state, reason)
+		f.Of(name).Wants(state, reason)
 		for _, o := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}} {
-			if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, o); !apierrors.IsNotFound(err) {
+			if err := w.Env.Client.Get(t.Context(), client.ObjectKey{Namespace: w.NS, Name: name}, o); !apierrors.IsNotFound(err) {
 				t.Errorf("%s: %T exists (%v)", name, o, err)
 			}
 		}
 		if name != "undecodable" {
 			c := &v1.ClusteredCache{}
-			if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: name}, c); err != nil {
+			if err := w.Env.Client.Get(t.Context(), client.ObjectKey{Namespace: w.NS, Name: name}, c); err != nil {
 				t.Fatal(err)
 			}
-			if r := condition(c, v1.ConditionStalled).Reason; r != reason {
+			if r := world.ConditionOf(c, v1.ConditionStalled).Reason; r != reason {
 				t.Errorf("%s: status was not written: %+v", name, c.Status)
 			}
 		}
@@ -210,19 +218,15 @@ func TestStoredBeforeTheRules(t *testing.T) {
 	for name := range stored {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind))
-		u.SetNamespace(ns)
+		u.SetNamespace(w.NS)
 		u.SetName(name)
-		if err := env.Client.Delete(t.Context(), u); err != nil {
-			t.Fatal(err)
-		}
+		w.Delete(u)
 	}
-	passOn(t, env, ns)
+	w.Pass()
 	list := &v1.ClusteredCacheList{}
 	left := &unstructured.UnstructuredList{}
 	left.SetGroupVersionKind(v1.GroupVersion.WithKind(v1.Kind + "List"))
-	if err := env.Client.List(t.Context(), left, client.InNamespace(ns)); err != nil {
-		t.Fatal(err)
-	}
+	w.List(left)
 	if len(left.Items) != 1 || left.Items[0].GetName() != "undecodable" {
 		t.Errorf("left: %d, %+v", len(left.Items), list)
 	}
@@ -245,16 +249,16 @@ func versionOf(crd *unstructured.Unstructured) map[string]any {
 	return crd.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 }
 
-func replaceCRD(t *testing.T, env *testenv.Env, crd *unstructured.Unstructured) {
-	t.Helper()
+func replaceCRD(w *world.World, crd *unstructured.Unstructured) {
+	w.Helper()
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(crd.GroupVersionKind())
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(crd), live); err != nil {
-		t.Fatal(err)
+	if err := w.Env.Client.Get(w.Context(), client.ObjectKeyFromObject(crd), live); err != nil {
+		w.Fatal(err)
 	}
 	crd = crd.DeepCopy()
 	crd.SetResourceVersion(live.GetResourceVersion())
-	if err := env.Client.Update(t.Context(), crd); err != nil {
-		t.Fatal(err)
+	if err := w.Env.Client.Update(w.Context(), crd); err != nil {
+		w.Fatal(err)
 	}
 }

@@ -1,16 +1,19 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/observe"
 )
 
 // Ordinary configurations whose stored form is not what was sent: defaults
@@ -89,24 +92,24 @@ var ordinary = []string{
 // No false drift: what we applied is recognised as what we would apply. A
 // second pass has nothing to say and asks for nothing but lists.
 func TestOrdinaryConfigurationsAreNotDrift(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Frozen(t)
 	add := func(name string, spec v1.ClusteredCacheSpec) {
 		spec.Version, spec.Size = "1.6.38", 2
-		if err := env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, name), Spec: spec}); err != nil {
+		if err := w.Env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: w.Meta(name), Spec: spec}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
 	for i, overlay := range ordinary {
-		add(fmt.Sprintf("overlay-%02d", i), v1.ClusteredCacheSpec{PodTemplate: raw(overlay)})
+		add(fmt.Sprintf("overlay-%02d", i), v1.ClusteredCacheSpec{PodTemplate: &runtime.RawExtension{Raw: []byte(overlay)}})
 	}
 	for i, q := range []string{"1Gi", "1024Mi", "1073741824", "0.5Gi", "1e9"} {
 		add(fmt.Sprintf("storage-%d", i), v1.ClusteredCacheSpec{Engine: v1.EngineCustom, Image: "example.com/cache",
-			Storage:   &v1.StorageSpec{Size: quantity(q), StorageClassName: new("fast"), Retain: v1.RetainPolicyDelete},
-			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": quantity(q)}},
+			Storage:   &v1.StorageSpec{Size: resource.MustParse(q), StorageClassName: new("fast"), Retain: v1.RetainPolicyDelete},
+			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"memory": resource.MustParse(q)}},
 		})
 	}
-	for _, c := range passOn(t, env, ns).Caches {
+	for _, c := range w.Pass().Caches {
 		for _, h := range c.Plan.Holds {
 			t.Errorf("%s %s: %s", c.Name, specOf(c.Name), h.Message)
 		}
@@ -117,13 +120,13 @@ func TestOrdinaryConfigurationsAreNotDrift(t *testing.T) {
 		}
 	}
 	var asked []string
-	c := clientOf(t, env, func(_ int, r *http.Request) {
+	c := w.Product(func(_ int, r *http.Request) {
 		// Nobody makes pods here, so that the caches never settle and passes look for them.
 		if !strings.HasSuffix(r.URL.Path, "/pods") {
 			asked = append(asked, r.Method+" "+r.URL.String())
 		}
 	})
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+	f := w.Run(c, reconcile.Options{Concurrency: 1})
 	for _, c := range f.Caches {
 		for _, o := range c.Outcomes {
 			t.Errorf("%s %s: %s %+v %s", c.Name, specOf(c.Name), o.Result, o.Step.Changes, o.Warning)

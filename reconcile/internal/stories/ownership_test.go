@@ -1,6 +1,9 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"strings"
 	"testing"
 	"time"
@@ -12,54 +15,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/model"
 )
-
-func service(ns, name string, owners ...metav1.OwnerReference) *corev1.Service {
-	s := &corev1.Service{ObjectMeta: meta(ns, name)}
-	s.OwnerReferences = owners
-	s.Spec.ClusterIP = corev1.ClusterIPNone
-	s.Spec.Selector = map[string]string{"app": "theirs"}
-	s.Spec.Ports = []corev1.ServicePort{{Name: "theirs", Port: 80}}
-	return s
-}
-
-func mustCreate(t *testing.T, o client.Object) {
-	t.Helper()
-	if err := env.Client.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A Service of the cache's name belongs to someone else, or to nobody: it is
 // not written, the rest of the cache is, and deleting the cache leaves it.
 func TestForeignObjectsAreNotWritten(t *testing.T) {
+	t.Parallel()
 	for name, owner := range map[string][]metav1.OwnerReference{
 		"controlled": {{APIVersion: "v1", Kind: "ConfigMap", Name: "boss", UID: "11111111-1111-4111-8111-111111111111", Controller: new(true)}},
 		"free":       nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			ns := env.Namespace(t)
-			boss := &corev1.ConfigMap{ObjectMeta: meta(ns, "boss")}
-			mustCreate(t, boss)
+			w := world.Shared(t)
+			boss := &corev1.ConfigMap{ObjectMeta: w.Meta("boss")}
+			w.Create(boss)
 			for i := range owner {
 				owner[i].UID = boss.UID // one that lives: the garbage collector is real
 			}
-			theirs := service(ns, "cache", owner...)
-			mustCreate(t, theirs)
-			c := create(t, ns, "cache")
-			f := settle(t, ns)
-			wantVerdict(t, f, "cache", model.Stalled, v1.ReasonNameConflict)
-			if m := verdict(t, f, "cache").Message; name == "controlled" && !strings.Contains(m, "ConfigMap boss") || name == "free" && !strings.Contains(m, v1.AdoptByAnnotation+"=cache") {
+			theirs := w.SomeService("cache", owner...)
+			w.Create(theirs)
+			c := w.Cache()
+			f := w.Settle()
+			f.Wants(model.Stalled, v1.ReasonNameConflict)
+			if m := f.Verdict().Message; name == "controlled" && !strings.Contains(m, "ConfigMap boss") || name == "free" && !strings.Contains(m, v1.AdoptByAnnotation+"=cache") {
 				t.Errorf("message: %s", m)
 			}
-			get(t, ns, "cache", &appsv1.StatefulSet{})
-			if err := env.Client.Delete(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			pass(t, ns)
-			if s := get(t, ns, "cache", &corev1.Service{}); s.ResourceVersion != theirs.ResourceVersion {
+			w.StatefulSet()
+			w.Delete(c)
+			w.Pass()
+			if s := w.ClientService(); s.ResourceVersion != theirs.ResourceVersion {
 				t.Errorf("written: %+v", s)
 			}
 		})
@@ -67,43 +52,42 @@ func TestForeignObjectsAreNotWritten(t *testing.T) {
 }
 
 func TestAdoption(t *testing.T) {
-	ns := env.Namespace(t)
-	theirs := service(ns, "cache")
+	t.Parallel()
+	w := world.Shared(t)
+	theirs := w.SomeService("cache")
 	theirs.Labels = map[string]string{"by-hand": "stays"}
 	theirs.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
-	mustCreate(t, theirs)
-	c := create(t, ns, "cache")
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
-	s := get(t, ns, "cache", &corev1.Service{})
+	w.Create(theirs)
+	c := w.Cache()
+	w.Settle().Wants(model.Settled, v1.ReasonReady)
+	s := w.ClientService()
 	if !metav1.IsControlledBy(s, c) || s.UID != theirs.UID || s.Labels["by-hand"] != "stays" || len(s.Spec.Ports) != 2 {
 		t.Errorf("adopted: %+v", s)
 	}
-	wantNothingToDo(t, ns)
+	w.NothingToDo()
 }
 
 // What a former cache of the same name left is the garbage collector's, unless
 // the annotation says that it is to be kept (a restore from a backup).
 func TestAdoptionFromAFormerCache(t *testing.T) {
-	env := frozen(t) // the garbage collector would be faster than the pass
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Frozen(t) // the garbage collector would be faster than the pass
 	stale := metav1.OwnerReference{APIVersion: v1.GroupVersion.String(), Kind: v1.Kind, Name: "cache",
 		UID: "22222222-2222-4222-8222-222222222222", Controller: new(true), BlockOwnerDeletion: new(true)}
-	theirs := service(ns, "cache", stale)
+	theirs := w.SomeService("cache", stale)
 	theirs.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
-	left := service(ns, "nodes-cache", stale)
-	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}
+	left := w.SomeService("nodes-cache", stale)
+	c := &v1.ClusteredCache{ObjectMeta: w.Meta("cache"), Spec: v1.ClusteredCacheSpec{Version: "1"}}
 	for _, o := range []client.Object{theirs, left, c} {
-		if err := env.Client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		w.Create(o)
 	}
-	f := passOn(t, env, ns)
-	wantVerdict(t, f, "cache", model.Progressing, v1.ReasonChildTerminating)
+	f := w.Pass()
+	f.Wants(model.Progressing, v1.ReasonChildTerminating)
 	s := &corev1.Service{}
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), s); err != nil || len(s.OwnerReferences) != 1 || !metav1.IsControlledBy(s, c) {
+	if err := w.Env.Client.Get(t.Context(), client.ObjectKeyFromObject(theirs), s); err != nil || len(s.OwnerReferences) != 1 || !metav1.IsControlledBy(s, c) {
 		t.Errorf("adopted: %v, owners %+v", err, s.OwnerReferences)
 	}
-	if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(left), s); err != nil || s.ResourceVersion != left.ResourceVersion {
+	if err := w.Env.Client.Get(t.Context(), client.ObjectKeyFromObject(left), s); err != nil || s.ResourceVersion != left.ResourceVersion {
 		t.Errorf("written without the annotation: %v, %+v", err, s)
 	}
 }
@@ -111,22 +95,23 @@ func TestAdoptionFromAFormerCache(t *testing.T) {
 // The client Service of cache nodes-x and the governing Service of cache x have
 // one name. The owner keeps it, whichever is listed first.
 func TestTwoCachesWantOneName(t *testing.T) {
+	t.Parallel()
 	for _, order := range [][]string{{"x", "nodes-x"}, {"nodes-x", "x"}} {
-		ns := env.Namespace(t)
+		w := world.Shared(t)
 		for _, name := range order {
-			create(t, ns, name)
-			settle(t, ns)
+			w.Named(name).Cache()
+			w.Settle()
 		}
-		owner := get(t, ns, "nodes-x", &corev1.Service{}).OwnerReferences
+		owner := world.Get(w, "nodes-x", &corev1.Service{}).OwnerReferences
 		if owner[0].Name != order[0] {
 			t.Errorf("%v: nodes-x belongs to %s", order, owner[0].Name)
 		}
-		wantVerdict(t, settle(t, ns), order[1], model.Stalled, v1.ReasonNameConflict)
-		testenv.Eventually(t, "there is peace", func() bool {
-			before := versions(t, ns)
-			pass(t, ns)
+		w.Settle().Of(order[1]).Wants(model.Stalled, v1.ReasonNameConflict)
+		w.Eventually("there is peace", func() bool {
+			before := w.Versions()
+			w.Pass()
 			time.Sleep(300 * time.Millisecond)
-			return cmpDiff(before, versions(t, ns)) == ""
+			return cmp.Diff(before, w.Versions()) == ""
 		})
 	}
 }
@@ -134,9 +119,10 @@ func TestTwoCachesWantOneName(t *testing.T) {
 // Immutable parts of an adopted StatefulSet are held back and named; the rest
 // goes through. A selector of its own keeps the whole object back.
 func TestAdoptedStatefulSetKeepsWhatCannotChange(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	adopted := func(name string, labels map[string]string) *appsv1.StatefulSet {
-		s := &appsv1.StatefulSet{ObjectMeta: meta(ns, name)}
+		s := &appsv1.StatefulSet{ObjectMeta: w.Meta(name)}
 		s.Annotations = map[string]string{v1.AdoptByAnnotation: name}
 		s.Spec.ServiceName = "old"
 		s.Spec.Replicas = new(int32(1))
@@ -145,21 +131,21 @@ func TestAdoptedStatefulSetKeepsWhatCannotChange(t *testing.T) {
 		s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "cache", Image: "old"}}
 		return s
 	}
-	mustCreate(t, adopted("a", map[string]string{v1.NameLabel: v1.NameValue, v1.InstanceLabel: "a"}))
+	w.Create(adopted("a", map[string]string{v1.NameLabel: v1.NameValue, v1.InstanceLabel: "a"}))
 	other := adopted("b", map[string]string{"app": "b"})
-	mustCreate(t, other)
-	create(t, ns, "a")
-	create(t, ns, "b")
-	f := pass(t, ns)
-	wantVerdict(t, f, "a", model.Stalled, v1.ReasonImmutableField)
-	if m := verdict(t, f, "a").Message; !strings.Contains(m, "spec.serviceName is old") || strings.Contains(m, "podManagementPolicy") {
+	w.Create(other)
+	w.Named("a").Cache()
+	w.Named("b").Cache()
+	f := w.Pass()
+	f.Of("a").Wants(model.Stalled, v1.ReasonImmutableField)
+	if m := f.Of("a").Verdict.Message; !strings.Contains(m, "spec.serviceName is old") || strings.Contains(m, "podManagementPolicy") {
 		t.Errorf("message: %s", m)
 	}
-	if s := get(t, ns, "a", &appsv1.StatefulSet{}); *s.Spec.Replicas != 3 || s.Spec.ServiceName != "old" {
+	if s := w.Named("a").StatefulSet(); *s.Spec.Replicas != 3 || s.Spec.ServiceName != "old" {
 		t.Errorf("the rest did not go through: %+v", s.Spec)
 	}
-	wantVerdict(t, f, "b", model.Stalled, v1.ReasonImmutableField)
-	if s := get(t, ns, "b", &appsv1.StatefulSet{}); s.ResourceVersion == "" || len(s.OwnerReferences) != 0 {
+	f.Of("b").Wants(model.Stalled, v1.ReasonImmutableField)
+	if s := w.Named("b").StatefulSet(); s.ResourceVersion == "" || len(s.OwnerReferences) != 0 {
 		t.Errorf("b was written: %+v", s.ObjectMeta)
 	}
 }
@@ -167,22 +153,23 @@ func TestAdoptedStatefulSetKeepsWhatCannotChange(t *testing.T) {
 // Clients of a Service that is taken over keep the nodes that it finds until
 // there are others.
 func TestAdoptedServiceWaitsForNodes(t *testing.T) {
-	ns := env.Namespace(t)
-	theirs := service(ns, "cache")
+	t.Parallel()
+	w := world.Shared(t)
+	theirs := w.SomeService("cache")
 	theirs.Annotations = map[string]string{v1.AdoptByAnnotation: "cache"}
-	mustCreate(t, theirs)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Version = "broken" })
-	testenv.Eventually(t, "no node comes up", func() bool {
-		pass(t, ns)
-		return strings.Contains(message(t, ns), "ImagePullBackOff")
+	w.Create(theirs)
+	w.Cache(`spec: {version: broken}`)
+	w.Eventually("no node comes up", func() bool {
+		w.Pass()
+		return strings.Contains(w.Message(), "ImagePullBackOff")
 	})
-	wantVerdict(t, pass(t, ns), "cache", model.Progressing, v1.ReasonWaitingForNodes)
-	if s := get(t, ns, "cache", &corev1.Service{}); s.Spec.Selector["app"] != "theirs" || len(s.OwnerReferences) > 0 {
+	w.Pass().Wants(model.Progressing, v1.ReasonWaitingForNodes)
+	if s := w.ClientService(); s.Spec.Selector["app"] != "theirs" || len(s.OwnerReferences) > 0 {
 		t.Errorf("taken over without a node: %+v", s)
 	}
-	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Version = "1.6.38" })
-	settle(t, ns)
-	if s := get(t, ns, "cache", &corev1.Service{}); s.Spec.Selector["app"] != "" || len(s.OwnerReferences) != 1 {
+	w.Edit(`spec: {version: "1.6.38"}`)
+	w.Settle()
+	if s := w.ClientService(); s.Spec.Selector["app"] != "" || len(s.OwnerReferences) != 1 {
 		t.Errorf("not taken over: %+v", s)
 	}
 }
@@ -190,47 +177,48 @@ func TestAdoptedServiceWaitsForNodes(t *testing.T) {
 // The disruption budget follows the size in the same pass (at one
 // node there is none).
 func TestDisruptionBudgetFollowsTheSize(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache")
-	pass(t, ns)
-	pdb := get(t, ns, "cache", &policyv1.PodDisruptionBudget{})
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache()
+	w.Pass()
+	pdb := w.Budget()
 	if pdb.Spec.MaxUnavailable == nil || pdb.Spec.MaxUnavailable.IntValue() != 1 || pdb.Spec.MinAvailable != nil {
 		t.Errorf("%+v", pdb.Spec)
 	}
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
-	pass(t, ns)
-	gone(t, ns, "cache", &policyv1.PodDisruptionBudget{})
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Size = 3 })
-	pass(t, ns)
-	get(t, ns, "cache", &policyv1.PodDisruptionBudget{})
-	settle(t, ns)
-	wantNothingToDo(t, ns)
+	w.Edit(`spec: {size: 1}`)
+	w.Pass()
+	w.Gone(&policyv1.PodDisruptionBudget{})
+	w.Edit(`spec: {size: 3}`)
+	w.Pass()
+	w.Budget()
+	w.Settle()
+	w.NothingToDo()
 }
 
 // A budget of the cache's name that is somebody else's is left alone when the
 // cache needs none.
 func TestForeignDisruptionBudgetIsNotDeleted(t *testing.T) {
-	ns := env.Namespace(t)
-	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: meta(ns, "cache")}
+	t.Parallel()
+	w := world.Shared(t)
+	pdb := &policyv1.PodDisruptionBudget{ObjectMeta: w.Meta("cache")}
 	pdb.Labels = map[string]string{v1.ManagedByLabel: v1.ManagedByValue}
-	mustCreate(t, pdb)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
-	get(t, ns, "cache", &policyv1.PodDisruptionBudget{})
+	w.Create(pdb)
+	w.Cache(`spec: {size: 1}`)
+	w.Settle().Wants(model.Settled, v1.ReasonReady)
+	w.Budget()
 }
 
 // An entry of a map that we write goes when we no longer write it; one that was
 // added by hand stays.
 func TestOnlyOurMapEntriesGo(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Spec.PodTemplate = raw(`{"metadata":{"annotations":{"tier":"ours"}}}`)
-	})
-	pass(t, ns)
-	patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"spec":{"template":{"metadata":{"annotations":{"by-hand":"theirs"}}}}}`, client.FieldOwner("user"))
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = nil })
-	pass(t, ns)
-	annotations := get(t, ns, "cache", &appsv1.StatefulSet{}).Spec.Template.Annotations
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`spec: {podTemplate: {"metadata":{"annotations":{"tier":"ours"}}}}`)
+	w.Pass()
+	w.Patch(w.StatefulSet(), `{"spec":{"template":{"metadata":{"annotations":{"by-hand":"theirs"}}}}}`, client.FieldOwner("user"))
+	w.Edit(`spec: {podTemplate: null}`)
+	w.Pass()
+	annotations := w.StatefulSet().Spec.Template.Annotations
 	if _, ours := annotations["tier"]; ours || annotations["by-hand"] != "theirs" {
 		t.Errorf("annotations: %v", annotations)
 	}

@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"context"
 	"log/slog"
@@ -41,29 +43,29 @@ func (f faulty) List(ctx context.Context, list client.ObjectList, opts ...client
 // stack in the log; one in reading a list, where no cache is known, cuts the
 // pass short. Neither ends the process.
 func TestPanicIsAFailure(t *testing.T) {
-	ns := env.Namespace(t)
+	w := world.Shared(t)
 	for _, name := range []string{"a", "b", "c"} {
-		create(t, ns, name)
+		w.Named(name).Cache()
 	}
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	options := reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1}
-	f := runWith(t, faulty{productClient(t, nil), "b"}, options)
+	options := reconcile.Options{Scope: observe.Scope{Namespaces: []string{w.NS}}, Concurrency: 1}
+	f := w.Run(faulty{w.Product(nil), "b"}, options)
 	slog.SetDefault(before)
-	wantVerdict(t, f, "b", model.NotDone, v1.ReasonPanic)
+	f.Of("b").Wants(model.NotDone, v1.ReasonPanic)
 	for _, name := range []string{"a", "c"} {
-		if v := verdict(t, f, name); v.State != model.Progressing && v.State != model.Settled {
+		if v := f.Of(name).Verdict; v.State != model.Progressing && v.State != model.Settled {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	if !strings.Contains(log.String(), "the fault of a test") || !strings.Contains(log.String(), "panic_test.go") || !strings.Contains(log.String(), ns+"/b") {
+	if !strings.Contains(log.String(), "the fault of a test") || !strings.Contains(log.String(), "panic_test.go") || !strings.Contains(log.String(), w.NS+"/b") {
 		t.Errorf("the log: %s", &log)
 	}
-	_, err := reconcile.Run(t.Context(), faulty{productClient(t, nil), ""}, options)
+	_, err := reconcile.Run(t.Context(), faulty{w.Product(nil), ""}, options)
 	if err == nil || !strings.Contains(err.Error(), "the fault of a test") || !strings.Contains(err.Error(), "panic_test.go") {
 		t.Errorf("a fault in a list: %v", err)
 	}
-	settle(t, ns)
-	wantNothingToDo(t, ns)
+	w.Settle()
+	w.NothingToDo()
 }

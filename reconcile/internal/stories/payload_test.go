@@ -1,6 +1,9 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,13 +25,11 @@ import (
 // endpoint, nothing that Go's zero values add. The finalizer takes
 // nothing of the spec.
 func TestPayloads(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Spec.Engine, c.Spec.Image = v1.EngineCustom, "example.com/cache"
-		c.Spec.Storage = &v1.StorageSpec{Size: quantity("1Gi")}
-	})
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`spec: {engine: Custom, image: "example.com/cache", storage: {size: 1Gi}}`)
 	bodies := map[string]map[string]any{}
-	c := productClient(t, func(_ int, r *http.Request) {
+	c := w.Product(func(_ int, r *http.Request) {
 		if r.Method != http.MethodPatch {
 			return
 		}
@@ -41,7 +42,7 @@ func TestPayloads(t *testing.T) {
 		path := strings.Split(r.URL.Path, "/")
 		bodies[strings.Join(path[len(path)-2:], "/")] = body
 	})
-	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+	w.Run(c, reconcile.Options{Concurrency: 1})
 
 	for at, body := range bodies {
 		if at != "cache/status" {
@@ -49,7 +50,7 @@ func TestPayloads(t *testing.T) {
 				t.Errorf("%s: a status on the main endpoint", at)
 			}
 		}
-		wantNoEmpty(t, at, body)
+		wantNoEmpty(w, at, body)
 	}
 	for _, at := range []string{"statefulsets/cache", "services/cache", "services/nodes-cache", "poddisruptionbudgets/cache", "clusteredcaches/cache", "cache/status"} {
 		if bodies[at] == nil {
@@ -63,24 +64,24 @@ func TestPayloads(t *testing.T) {
 
 // wantNoEmpty refuses null, creationTimestamp and empty objects; status has
 // zeros and empty strings on purpose.
-func wantNoEmpty(t *testing.T, at string, v any) {
-	t.Helper()
+func wantNoEmpty(w *world.World, at string, v any) {
+	w.Helper()
 	switch v := v.(type) {
 	case nil:
-		t.Errorf("%s is null", at)
+		w.Errorf("%s is null", at)
 	case map[string]any:
 		if len(v) == 0 {
-			t.Errorf("%s is empty", at)
+			w.Errorf("%s is empty", at)
 		}
 		for key, item := range v {
 			if key == "creationTimestamp" {
-				t.Errorf("%s has %s", at, key)
+				w.Errorf("%s has %s", at, key)
 			}
-			wantNoEmpty(t, at+"."+key, item)
+			wantNoEmpty(w, at+"."+key, item)
 		}
 	case []any:
 		for i, item := range v {
-			wantNoEmpty(t, fmt.Sprintf("%s[%d]", at, i), item)
+			wantNoEmpty(w, fmt.Sprintf("%s[%d]", at, i), item)
 		}
 	}
 }
@@ -95,66 +96,67 @@ func TestRequestsOfAConvergedPass(t *testing.T) {
 			"groupPriorityMinimum": int64(100), "versionPriority": int64(100),
 			"service": map[string]any{"namespace": "default", "name": "nothing"}},
 	}}
-	mustCreate(t, broken)
-	t.Cleanup(func() { _ = env.Client.Delete(t.Context(), broken) })
-	ns := env.Namespace(t)
+	w := world.Shared(t) // not at the same time as others: namespaces are not collected meanwhile
+	w.CreateGlobal(broken)
 	for i := range 5 {
-		create(t, ns, fmt.Sprintf("cache-%d", i))
+		w.Named(fmt.Sprintf("cache-%d", i)).Cache()
 	}
-	settle(t, ns)
+	w.Settle()
 	var requests []string
-	c := productClient(t, func(_ int, r *http.Request) { requests = append(requests, r.Method+" "+r.URL.Path) })
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 4})
+	c := w.Product(func(_ int, r *http.Request) { requests = append(requests, r.Method+" "+r.URL.Path) })
+	f := w.Run(c, reconcile.Options{Concurrency: 4})
 	if f.Total != 5 || len(f.Caches) != 0 {
 		t.Errorf("%+v", f)
 	}
 	slices.Sort(requests)
 	want := []string{
-		"GET /api/v1/namespaces/" + ns + "/services",
-		"GET /api/v1/namespaces/" + ns + "/services",
-		"GET /apis/apps/v1/namespaces/" + ns + "/statefulsets",
-		"GET /apis/cache.example.com/v1/namespaces/" + ns + "/clusteredcaches",
-		"GET /apis/policy/v1/namespaces/" + ns + "/poddisruptionbudgets",
+		"GET /api/v1/namespaces/" + w.NS + "/services",
+		"GET /api/v1/namespaces/" + w.NS + "/services",
+		"GET /apis/apps/v1/namespaces/" + w.NS + "/statefulsets",
+		"GET /apis/cache.example.com/v1/namespaces/" + w.NS + "/clusteredcaches",
+		"GET /apis/policy/v1/namespaces/" + w.NS + "/poddisruptionbudgets",
 	}
-	if diff := cmpDiff(want, requests); diff != "" {
+	if diff := cmp.Diff(want, requests); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // By name, one cache is looked at, and an unknown name is that name's failure.
 func TestNames(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "a")
-	create(t, ns, "b")
-	f := runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}, Names: []string{"a", "nosuch", "a"}}})
+	t.Parallel()
+	w := world.Shared(t)
+	w.Named("a").Cache()
+	w.Named("b").Cache()
+	f := w.Run(w.Product(nil), reconcile.Options{Scope: observe.Scope{Names: []string{"a", "nosuch", "a"}}})
 	if f.Total != 2 {
 		t.Errorf("%d caches", f.Total)
 	}
-	wantVerdict(t, f, "nosuch", model.NotDone, v1.ReasonNotFound)
-	if v := verdict(t, f, "a"); v.State != model.Progressing {
+	f.Of("nosuch").Wants(model.NotDone, v1.ReasonNotFound)
+	if v := f.Of("a").Verdict; v.State != model.Progressing {
 		t.Errorf("%+v", v)
 	}
-	if c := get(t, ns, "b", &v1.ClusteredCache{}); len(c.Finalizers) != 0 {
+	if c := w.Named("b").Stored(); len(c.Finalizers) != 0 {
 		t.Error("b was not asked for")
 	}
 }
 
 // A dry-run client makes the same calls and changes nothing.
 func TestDryRunChangesNothing(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "new")
-	old := create(t, ns, "old")
-	runWith(t, productClient(t, nil), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}, Names: []string{"old"}}, Wait: true, Timeout: 60e9})
-	update(t, old, func(c *v1.ClusteredCache) { c.Spec.Size = 5 })
-	before := versions(t, ns)
-	f := runWith(t, client.NewDryRunClient(productClient(t, nil)), reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}})
-	if diff := cmpDiff(before, versions(t, ns)); diff != "" {
+	t.Parallel()
+	w := world.Shared(t)
+	w.Named("new").Cache()
+	old := w.Named("old").Cache()
+	w.Run(w.Product(nil), reconcile.Options{Scope: observe.Scope{Names: []string{"old"}}, Wait: true, Timeout: 60e9})
+	w.Named(old.Name).Edit(`spec: {size: 5}`)
+	before := w.Versions()
+	f := w.Run(client.NewDryRunClient(w.Product(nil)), reconcile.Options{})
+	if diff := cmp.Diff(before, w.Versions()); diff != "" {
 		t.Error(diff)
 	}
-	if got := changesOf(f, "old", "StatefulSet"); len(got) != 1 || got[0].Path != "spec.replicas" {
+	if got := f.Of("old").Changes("StatefulSet"); len(got) != 1 || got[0].Path != "spec.replicas" {
 		t.Errorf("old: %+v", got)
 	}
-	if v := verdict(t, f, "new"); v.State != model.Progressing {
+	if v := f.Of("new").Verdict; v.State != model.Progressing {
 		t.Errorf("new: %+v", v)
 	}
 }

@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"context"
 	"net/http"
 	"strings"
@@ -9,29 +11,25 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/model"
 	"example.com/clusteredcache/reconcile/observe"
 )
 
-// interrupted makes a pass over ns that stands still before its k-th request
+// interrupted makes a pass over w.NS that stands still before its k-th request
 // until meanwhile has run. It tells whether there was a k-th request.
-func interrupted(t *testing.T, ns string, k int, meanwhile func()) bool {
-	t.Helper()
+func interrupted(w *world.World, k int, meanwhile func()) bool {
+	w.Helper()
 	reached := false
-	c := productClient(t, func(n int, _ *http.Request) {
+	c := w.Product(func(n int, _ *http.Request) {
 		if n == k {
 			reached = true
 			meanwhile()
 		}
 	})
-	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+	w.Run(c, reconcile.Options{Concurrency: 1})
 	return reached
 }
 
@@ -39,39 +37,38 @@ func interrupted(t *testing.T, ns string, k int, meanwhile func()) bool {
 // and a newer pass applies the change. When it goes on it must not put the old
 // spec back.
 func TestAPausedPassNeverPutsTheOldSpecBack(t *testing.T) {
+	t.Parallel()
 	for _, scenario := range []struct {
 		name    string
-		prepare func(t *testing.T, ns string)
+		prepare func(w *world.World)
 	}{
-		{"existing children", func(t *testing.T, ns string) {
-			c := create(t, ns, "cache")
-			pass(t, ns)
-			update(t, c, func(c *v1.ClusteredCache) { c.Spec.Version, c.Spec.Size = "1.6.39", 2 })
+		{"existing children", func(w *world.World) {
+			w.Cache()
+			w.Pass()
+			w.Edit(`spec: {version: "1.6.39", size: 2}`)
 		}},
-		{"new cache", func(t *testing.T, ns string) { create(t, ns, "cache") }},
+		{"new cache", func(w *world.World) { w.Cache() }},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
-			for k := 1; ; k++ {
-				ns := env.Namespace(t)
-				scenario.prepare(t, ns)
-				reached := interrupted(t, ns, k, func() {
-					update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Version, c.Spec.Size = "1.6.40", 4 })
-					pass(t, ns)
+			t.Parallel()
+			world.EachRequest(t, 5, func(w *world.World, k int) bool {
+				scenario.prepare(w)
+				reached := interrupted(w, k, func() {
+					w.Edit(`spec: {version: "1.6.40", size: 4}`)
+					w.Pass()
 				})
 				if !reached {
-					if k < 6 {
-						t.Fatalf("only %d requests: the test does not test", k-1)
-					}
-					break
+					return false
 				}
-				s := get(t, ns, "cache", &appsv1.StatefulSet{})
+				s := w.StatefulSet()
 				if image := s.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":1.6.40") || *s.Spec.Replicas != 4 {
-					t.Errorf("paused before request %d: %s with %d replicas", k, image, *s.Spec.Replicas)
+					w.Errorf("%s with %d replicas", image, *s.Spec.Replicas)
 				}
-				if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.ObservedGeneration != c.Generation {
-					t.Errorf("paused before request %d: status of generation %d, spec of %d", k, c.Status.ObservedGeneration, c.Generation)
+				if c := w.Stored(); c.Status.ObservedGeneration != c.Generation {
+					w.Errorf("status of generation %d, spec of %d", c.Status.ObservedGeneration, c.Generation)
 				}
-			}
+				return true
+			})
 		})
 	}
 }
@@ -79,70 +76,64 @@ func TestAPausedPassNeverPutsTheOldSpecBack(t *testing.T) {
 // A cache is deleted while a pass stands still between any two requests: it
 // does not come back, and no child is left for good.
 func TestADeletedCacheIsNotResurrected(t *testing.T) {
-	for k := 1; ; k++ {
-		ns := env.Namespace(t)
-		create(t, ns, "cache")
-		reached := interrupted(t, ns, k, func() { deleteNow(t, ns, "cache") })
-		if !reached {
-			break
+	t.Parallel()
+	world.EachRequest(t, 5, func(w *world.World, k int) bool {
+		w.Cache()
+		if !interrupted(w, k, func() { deleteNow(w) }) {
+			return false
 		}
-		pass(t, ns)
-		gone(t, ns, "cache", &v1.ClusteredCache{})
-		for _, o := range []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}} {
-			testenv.Eventually(t, "children of a deleted cache are collected", func() bool {
-				return apierrors.IsNotFound(env.Client.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: "cache"}, o))
-			})
-		}
-	}
+		w.Pass()
+		w.Gone(&v1.ClusteredCache{})
+		w.Collected(&appsv1.StatefulSet{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{})
+		return true
+	})
 }
 
 // A cache is deleted and another of its name made while a pass stands still:
 // the new one is not given the old one's status or children.
 func TestARecreatedCacheGetsNothingOfTheOldOne(t *testing.T) {
-	for k := 1; ; k++ {
-		ns := env.Namespace(t)
-		create(t, ns, "cache")
-		settle(t, ns)
-		update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Size = 2 })
+	t.Parallel()
+	world.EachRequest(t, 5, func(w *world.World, k int) bool {
+		w.Cache()
+		w.Settle()
+		w.Edit(`spec: {size: 2}`)
 		var fresh *v1.ClusteredCache
-		reached := interrupted(t, ns, k, func() {
-			deleteNow(t, ns, "cache")
-			fresh = create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Version, c.Spec.Size = "9.9.9", 1 })
+		reached := interrupted(w, k, func() {
+			deleteNow(w)
+			fresh = w.Cache(`spec: {version: "9.9.9", size: 1}`)
 		})
 		if !reached {
-			break
+			return false
 		}
-		c := get(t, ns, "cache", &v1.ClusteredCache{})
+		c := w.Stored()
 		if c.UID != fresh.UID || c.Status.CurrentVersion == "1.6.38" {
-			t.Errorf("paused before request %d: uid %s (want %s), status %+v", k, c.UID, fresh.UID, c.Status)
+			w.Errorf("uid %s (want %s), status %+v", c.UID, fresh.UID, c.Status)
 		}
-		settle(t, ns)
-		if c := get(t, ns, "cache", &v1.ClusteredCache{}); c.Status.CurrentVersion != "9.9.9" {
-			t.Errorf("paused before request %d: version %q in the end", k, c.Status.CurrentVersion)
+		w.Settle()
+		if c := w.Stored(); c.Status.CurrentVersion != "9.9.9" {
+			w.Errorf("version %q in the end", c.Status.CurrentVersion)
 		}
-	}
+		return true
+	})
 }
 
 // deleteNow deletes a cache and lets go of it, as another pass would.
-func deleteNow(t *testing.T, ns, name string) {
-	t.Helper()
-	c := get(t, ns, name, &v1.ClusteredCache{})
-	if err := env.Client.Delete(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	pass(t, ns)
-	gone(t, ns, name, &v1.ClusteredCache{})
+func deleteNow(w *world.World) {
+	w.Helper()
+	w.Remove()
+	w.Pass()
+	w.Gone(&v1.ClusteredCache{})
 }
 
 // A pass that is told to stop ends the request under way and sends no other
 // write, wherever it is; the next pass goes on from there.
 func TestStoppedAtAStepBoundary(t *testing.T) {
-	for k := 1; ; k++ {
-		ns := env.Namespace(t)
-		create(t, ns, "cache")
-		ctx, stop := context.WithCancel(t.Context())
+	t.Parallel()
+	world.EachRequest(t, 5, func(w *world.World, k int) bool {
+		w.Cache()
+		ctx, stop := context.WithCancel(w.Context())
 		stopped, writes := false, 0
-		c := productClient(t, func(n int, r *http.Request) {
+		c := w.Product(func(n int, r *http.Request) {
 			if stopped && r.Method != http.MethodGet {
 				writes++
 			}
@@ -151,14 +142,15 @@ func TestStoppedAtAStepBoundary(t *testing.T) {
 				stop()
 			}
 		})
-		f, err := reconcile.Run(ctx, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
+		f, err := reconcile.Run(ctx, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{w.NS}}, Concurrency: 1})
 		stop()
 		if !stopped {
-			break
+			return false
 		}
 		if err != nil || !f.Interrupted || writes > 0 {
-			t.Errorf("stopped at request %d: %d writes afterwards, interrupted %t, %v", k, writes, f.Interrupted, err)
+			w.Errorf("%d writes afterwards, interrupted %t, %v", writes, f.Interrupted, err)
 		}
-		wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
-	}
+		w.Settle().Wants(model.Settled, v1.ReasonReady)
+		return true
+	})
 }

@@ -1,6 +1,9 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,14 +20,10 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/model"
 )
 
@@ -32,13 +31,14 @@ import (
 // the status says so all the same, briefly and the same in every pass, and the
 // report has the server's own words.
 func TestRefusalWithAPageOfText(t *testing.T) {
-	ns := env.Namespace(t)
-	refuseWithAPage(t, ns)
-	create(t, ns, "cache")
-	f := pass(t, ns)
-	wantVerdict(t, f, "cache", model.NotDone, v1.ReasonApplyRejected)
-	c := get(t, ns, "cache", &v1.ClusteredCache{})
-	stalled := condition(c, v1.ConditionStalled)
+	t.Parallel()
+	w := world.Shared(t)
+	refuseWithAPage(w)
+	w.Cache()
+	f := w.Pass()
+	f.Wants(model.NotDone, v1.ReasonApplyRejected)
+	c := w.Stored()
+	stalled := world.ConditionOf(c, v1.ConditionStalled)
 	if stalled.Status != metav1.ConditionTrue || len(stalled.Message) > 1024 || !strings.Contains(stalled.Message, "policy 7 refuses") || c.Status.ObservedGeneration != c.Generation {
 		t.Errorf("%d bytes, %+v", len(stalled.Message), stalled)
 	}
@@ -51,17 +51,15 @@ func TestRefusalWithAPageOfText(t *testing.T) {
 	if len(original) < 60<<10 || !strings.Contains(original, "request id ") {
 		t.Errorf("the original error has %d bytes", len(original))
 	}
-	get(t, ns, "cache", &corev1.Service{})
-	before := versions(t, ns)
-	time.Sleep(1100 * time.Millisecond)
-	pass(t, ns)
-	if d := cmpDiff(before, versions(t, ns)); d != "" {
-		t.Errorf("the same refusal is written again: %s", d)
-	}
+	w.ClientService()
+	w.WritesNothing("a pass that meets the same refusal", func() {
+		w.NextSecond()
+		w.Pass()
+	})
 }
 
-func refuseWithAPage(t *testing.T, ns string) {
-	t.Helper()
+func refuseWithAPage(w *world.World) {
+	w.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
@@ -75,8 +73,8 @@ func refuseWithAPage(t *testing.T, ns string) {
 			id[:4], id[4:6], id[6:8], id[8:10], id[10:], strings.Repeat("no way. ", 8<<10))}}
 		_ = json.NewEncoder(w).Encode(review)
 	}))
-	t.Cleanup(server.Close)
-	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta("", ns)}
+	w.Cleanup(server.Close)
+	hook := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.NS}}
 	hook.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
 		Name: "refuse.test.example.com",
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
@@ -87,18 +85,13 @@ func refuseWithAPage(t *testing.T, ns string) {
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"statefulsets"}},
 		}},
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.NS}},
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 	}}
-	mustCreate(t, hook)
-	t.Cleanup(func() { _ = env.Client.Delete(context.Background(), hook) })
-	testenv.Eventually(t, "the webhook is asked", func() bool {
-		probe := &appsv1.StatefulSet{ObjectMeta: meta(ns, "probe")}
-		probe.Spec.Selector = labelSelector("probe")
-		probe.Spec.Template.Labels = map[string]string{"app": "probe"}
-		probe.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a"}}
-		err := env.Client.Create(t.Context(), probe, client.DryRunAll)
+	w.CreateGlobal(hook)
+	w.Eventually("the webhook is asked", func() bool {
+		err := w.Env.Client.Create(w.Context(), w.Probe("a"), client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "policy 7")
 	})
 }
@@ -107,56 +100,51 @@ func refuseWithAPage(t *testing.T, ns string) {
 // that cannot change. It is said, the address stays, and the other children are
 // made.
 func TestServiceWithAnAddressKeepsIt(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache")
-	theirs := &corev1.Service{ObjectMeta: meta(ns, "nodes-cache")}
+	t.Parallel()
+	w := world.Shared(t)
+	c := w.Cache()
+	theirs := &corev1.Service{ObjectMeta: w.Meta("nodes-cache")}
 	theirs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(c, v1.GroupVersion.WithKind(v1.Kind))}
 	theirs.Annotations = map[string]string{"cloud.example.com/load-balancer": "7"}
 	theirs.Spec.Ports = []corev1.ServicePort{{Name: "cache", Port: 11211}}
-	mustCreate(t, theirs)
-	wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonImmutableField)
-	wantMessage(t, ns, "Service "+ns+"/nodes-cache: spec.clusterIP is "+theirs.Spec.ClusterIP+" and cannot be changed to None", "kubectl -n "+ns+" delete service nodes-cache")
-	s := get(t, ns, "nodes-cache", &corev1.Service{})
+	w.Create(theirs)
+	w.Settle().Wants(model.Stalled, v1.ReasonImmutableField)
+	w.Says("Service "+w.NS+"/nodes-cache: spec.clusterIP is "+theirs.Spec.ClusterIP+" and cannot be changed to None", "kubectl -n "+w.NS+" delete service nodes-cache")
+	s := w.NodesService()
 	if s.UID != theirs.UID || s.Spec.ClusterIP != theirs.Spec.ClusterIP || s.Annotations["cloud.example.com/load-balancer"] != "7" || !s.Spec.PublishNotReadyAddresses {
 		t.Errorf("the Service: %+v", s)
 	}
-	get(t, ns, "cache", &appsv1.StatefulSet{})
-	get(t, ns, "cache", &policyv1.PodDisruptionBudget{})
-	testenv.Eventually(t, "the nodes are ready", func() bool {
-		pass(t, ns)
-		return available(get(t, ns, "cache", &v1.ClusteredCache{})) == metav1.ConditionTrue
+	w.StatefulSet()
+	w.Budget()
+	w.Eventually("the nodes are ready", func() bool {
+		w.Pass()
+		return world.Available(w.Stored()) == metav1.ConditionTrue
 	})
-	before := versions(t, ns)
-	pass(t, ns)
-	if d := cmpDiff(before, versions(t, ns)); d != "" {
+	before := w.Versions()
+	w.Pass()
+	if d := cmp.Diff(before, w.Versions()); d != "" {
 		t.Errorf("written again: %s", d)
 	}
 	// The way out of the message.
-	if err := env.Client.Delete(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
+	w.Delete(s)
+	w.Settle().Wants(model.Settled, v1.ReasonReady)
 }
 
 // Labels of the cache and its version are not in what cannot change later: a new
 // chart with a new version is a rollout like any other.
 func TestLabelsAndVersionAreNotInImmutablePlaces(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", withStorage("1Gi", ""), func(c *v1.ClusteredCache) {
-		c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.3", "app.kubernetes.io/version": "1.6.38"}
-	})
-	settle(t, ns)
-	update(t, c, func(c *v1.ClusteredCache) {
-		c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.4", "app.kubernetes.io/version": "1.6.39"}
-		c.Spec.Version = "1.6.39"
-	})
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonReady)
-	sts := get(t, ns, "cache", &appsv1.StatefulSet{})
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(world.Storage("1Gi", ""), `metadata: {labels: {"helm.sh/chart": "cache-1.2.3", "app.kubernetes.io/version": "1.6.38"}}`)
+	w.Settle()
+	w.Edit(`{metadata: {labels: {"helm.sh/chart": "cache-1.2.4", "app.kubernetes.io/version": "1.6.39"}}, spec: {version: "1.6.39"}}`)
+	w.Settle().Wants(model.Settled, v1.ReasonReady)
+	sts := w.StatefulSet()
 	fixed := map[string]string{v1.NameLabel: v1.NameValue, v1.InstanceLabel: "cache"}
-	if d := cmpDiff(fixed, sts.Spec.Selector.MatchLabels); d != "" {
+	if d := cmp.Diff(fixed, sts.Spec.Selector.MatchLabels); d != "" {
 		t.Errorf("selector: %s", d)
 	}
-	if d := cmpDiff(fixed, sts.Spec.VolumeClaimTemplates[0].Labels); d != "" {
+	if d := cmp.Diff(fixed, sts.Spec.VolumeClaimTemplates[0].Labels); d != "" {
 		t.Errorf("claim template: %s", d)
 	}
 }
@@ -164,27 +152,28 @@ func TestLabelsAndVersionAreNotInImmutablePlaces(t *testing.T) {
 // Numbers that fall to zero, which the StatefulSet leaves out, are zeros in our
 // status too.
 func TestReadyNodesFallToZero(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Size = 2 })
-	settle(t, ns)
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`spec: {size: 2}`)
+	w.Settle()
 	for i := range 2 {
-		patch(t, get(t, ns, fmt.Sprintf("cache-%d", i), &corev1.Pod{}), `{"metadata":{"annotations":{"controlplane.test/ready":"false"}}}`)
+		w.Patch(world.Get(w, fmt.Sprintf("cache-%d", i), &corev1.Pod{}), `{"metadata":{"annotations":{"controlplane.test/ready":"false"}}}`)
 	}
-	testenv.Eventually(t, "none is ready", func() bool {
-		pass(t, ns)
-		n, is := unstructuredCache(t, ns, "cache")["status"].(map[string]any)["readyReplicas"]
+	w.Eventually("none is ready", func() bool {
+		w.Pass()
+		n, is := w.Unstructured().Object["status"].(map[string]any)["readyReplicas"]
 		return is && n == int64(0)
 	})
-	if c := get(t, ns, "cache", &v1.ClusteredCache{}); available(c) != metav1.ConditionFalse {
+	if c := w.Stored(); world.Available(c) != metav1.ConditionFalse {
 		t.Errorf("status: %+v", c.Status)
 	}
 }
 
 // refuseNewStatefulSets makes admission refuse them in a namespace, until the returned function is called.
-func refuseNewStatefulSets(t *testing.T, ns string) func() {
-	t.Helper()
-	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"refuse":"statefulsets"}}}`)
-	objects := createAll(t, `
+func refuseNewStatefulSets(w *world.World) func() {
+	w.Helper()
+	w.Label("refuse", "statefulsets")
+	objects := w.CreateYAML(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: no-new-statefulsets}
@@ -200,31 +189,16 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: no-new-statefulsets}
 spec: {policyName: no-new-statefulsets, validationActions: [Deny]}
 `)
-	testenv.Eventually(t, "the policy is in force", func() bool {
-		probe := &appsv1.StatefulSet{ObjectMeta: meta(ns, "probe"), Spec: get(t, ns, "cache", &appsv1.StatefulSet{}).Spec}
-		err := env.Client.Create(t.Context(), probe, client.DryRunAll)
+	w.Eventually("the policy is in force", func() bool {
+		probe := &appsv1.StatefulSet{ObjectMeta: w.Meta("probe"), Spec: w.StatefulSet().Spec}
+		err := w.Env.Client.Create(w.Context(), probe, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "today")
 	})
 	lift := sync.OnceFunc(func() {
 		for _, o := range objects {
-			_ = env.Client.Delete(context.Background(), o)
+			_ = w.Env.Client.Delete(context.Background(), o)
 		}
 	})
-	t.Cleanup(lift)
+	w.Cleanup(lift)
 	return lift
-}
-
-// createAll creates the objects of YAML documents.
-func createAll(t *testing.T, documents string) []client.Object {
-	t.Helper()
-	var objects []client.Object
-	for _, document := range strings.Split(documents, "\n---\n") {
-		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
-			t.Fatal(err)
-		}
-		mustCreate(t, u)
-		objects = append(objects, u)
-	}
-	return objects
 }

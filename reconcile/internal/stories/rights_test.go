@@ -1,6 +1,9 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -13,15 +16,12 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile"
-	"example.com/clusteredcache/reconcile/internal/testenv"
-	"example.com/clusteredcache/reconcile/observe"
 )
 
 // Passes that may do what is shipped, and nothing else, make every story good,
@@ -29,22 +29,20 @@ import (
 // shipped, one by one: neither a right that nothing uses nor the lack of one
 // gets past this test.
 func TestRights(t *testing.T) {
-	const user = "shipped"
-	asked := questionsAbout(t, user)
-	shared := env
-	// The plugin asks for the right on finalizers, as OpenShift does.
-	env = separate(t, "--authorizer="+asked.kubeconfig, "--admission-plugins=OwnerReferencesPermissionEnforcement")
-	t.Cleanup(func() { env = shared })
-	role := shippedRole(t)
-	as(t, user, role)
-	env.Config = asUser(env.Config, user) // for passes; env.Client is not made of it
+	t.Parallel()
+	asked := questionsAbout(t)
+	// A control plane of its own: one with an authorizer. The plugin asks for the
+	// right on finalizers, as OpenShift does.
+	plane := world.Separate(t, "--authorizer="+asked.kubeconfig, "--admission-plugins=OwnerReferencesPermissionEnforcement")
+	role := plane.ShippedRole()
+	shipped := plane.As(role)
 	inTests(t, slices.Concat(stories(), rareStories()), func(t *testing.T, s story) {
-		ns := env.Namespace(t)
-		s.before(t, ns)
-		s.happens(t, ns)
-		settle(t, ns)
+		w := shipped.Fresh(t)
+		s.before(w)
+		s.happens(w)
+		w.Settle()
 	})
-	if d := cmpDiff(rightsOf(role), asked.list()); d != "" {
+	if d := cmp.Diff(rightsOf(role), asked.about(shipped.User())); d != "" {
 		t.Errorf("shipped (-) and asked for (+):\n%s", d)
 	}
 }
@@ -53,48 +51,46 @@ func TestRights(t *testing.T) {
 func rareStories() []story {
 	return []story{
 		{name: "volumes grow, and it is told", before: withVolumes, happens: growsAndTells},
-		{name: "shrinks to one", before: func(t *testing.T, ns string) { create(t, ns, "cache"); settle(t, ns) }, happens: func(t *testing.T, ns string) {
-			update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Size = 1 })
-		}},
+		{name: "shrinks to one", before: func(w *world.World) { w.Cache(); w.Settle() }, happens: func(w *world.World) { w.Edit(`spec: {size: 1}`) }},
 		{name: "pods that admission refuses", before: restricted, happens: refusedForATime},
 		{name: "a claim changes meanwhile", before: withVolumes, happens: claimChangesMeanwhile},
 	}
 }
 
-func growsAndTells(t *testing.T, ns string) {
-	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
-	testenv.Eventually(t, "the volumes have grown", func() bool {
-		telling(t, productClient(t, nil), ns)
-		return templateSize(t, ns) == "2Gi"
+func growsAndTells(w *world.World) {
+	w.Edit(`spec: {storage: {size: 2Gi}}`)
+	w.Eventually("the volumes have grown", func() bool {
+		w.Tell(w.Product(nil))
+		return w.TemplateAsks() == "2Gi"
 	})
-	if events := eventsOf(t, ns); count(events, "Normal VolumeGrowing: claim data-cache-0 grows from 1Gi to 2Gi") != 1 || count(events, "Normal StatefulSetReplaced: ") != 1 {
-		t.Errorf("events: %q", events)
+	if events := w.Events(); world.Count(events, "Normal VolumeGrowing: claim data-cache-0 grows from 1Gi to 2Gi") != 1 || world.Count(events, "Normal StatefulSetReplaced: ") != 1 {
+		w.Errorf("events: %q", events)
 	}
 }
 
-func restricted(t *testing.T, ns string) {
-	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+func restricted(w *world.World) {
+	w.Label("pod-security.kubernetes.io/enforce", "restricted")
 }
 
-func refusedForATime(t *testing.T, ns string) {
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(`{"spec":{"hostNetwork":true}}`) })
-	until(t, ns, "cache", v1.ReasonPodNotCreated)
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = nil })
+func refusedForATime(w *world.World) {
+	w.Cache(`spec: {podTemplate: {"spec":{"hostNetwork":true}}}`)
+	w.Until(v1.ReasonPodNotCreated)
+	w.Edit(`spec: {podTemplate: null}`)
 }
 
 // claimChangesMeanwhile grows volumes, and changes a claim before the pass does.
-func claimChangesMeanwhile(t *testing.T, ns string) {
-	update(t, &v1.ClusteredCache{ObjectMeta: meta(ns, "cache")}, func(c *v1.ClusteredCache) { c.Spec.Storage.Size = quantity("2Gi") })
+func claimChangesMeanwhile(w *world.World) {
+	w.Edit(`spec: {storage: {size: 2Gi}}`)
 	changed := false
-	c := productClient(t, func(_ int, r *http.Request) {
+	c := w.Product(func(_ int, r *http.Request) {
 		if name := path.Base(r.URL.Path); r.Method == http.MethodPatch && name == "data-cache-0" && !changed {
 			changed = true
-			patch(t, claim(t, ns, 0), `{"metadata":{"annotations":{"changed":"meanwhile"}}}`)
+			w.Patch(w.Claim(0), `{"metadata":{"annotations":{"changed":"meanwhile"}}}`)
 		}
 	})
-	runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Concurrency: 1})
-	if asks := claim(t, ns, 0).Spec.Resources.Requests["storage"]; !changed || asks.String() != "2Gi" {
-		t.Errorf("changed: %t, the claim asks for %s", changed, asks.String())
+	w.Run(c, reconcile.Options{Concurrency: 1})
+	if asks := w.ClaimAsks(0); !changed || asks != "2Gi" {
+		w.Errorf("changed: %t, the claim asks for %s", changed, asks)
 	}
 }
 
@@ -121,13 +117,13 @@ type questions struct {
 	kubeconfig string
 
 	mu     sync.Mutex
-	rights map[string]bool
+	rights map[string]map[string]bool // by user
 }
 
 // questionsAbout starts an authorizer that has no opinion.
-func questionsAbout(t *testing.T, user string) *questions {
+func questionsAbout(t *testing.T) *questions {
 	t.Helper()
-	q := &questions{kubeconfig: filepath.Join(t.TempDir(), "authorizer"), rights: map[string]bool{}}
+	q := &questions{kubeconfig: filepath.Join(t.TempDir(), "authorizer"), rights: map[string]map[string]bool{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
@@ -135,7 +131,7 @@ func questionsAbout(t *testing.T, user string) *questions {
 			return
 		}
 		// Admission asks first whether the user may do it to anything at all.
-		if a := review.Spec.ResourceAttributes; review.Spec.User == user && (a == nil || a.Group != "*") {
+		if a := review.Spec.ResourceAttributes; a == nil || a.Group != "*" {
 			q.add(review.Spec)
 		}
 		_ = json.NewEncoder(w).Encode(review)
@@ -154,16 +150,20 @@ func questionsAbout(t *testing.T, user string) *questions {
 func (q *questions) add(s authorizationv1.SubjectAccessReviewSpec) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if s.NonResourceAttributes != nil {
-		q.rights[s.NonResourceAttributes.Verb+" "+s.NonResourceAttributes.Path] = true
+	if q.rights[s.User] == nil {
+		q.rights[s.User] = map[string]bool{}
+	}
+	if a := s.NonResourceAttributes; a != nil {
+		q.rights[s.User][a.Verb+" "+a.Path] = true
 		return
 	}
 	a := s.ResourceAttributes
-	q.rights[strings.TrimSuffix(a.Verb+" "+a.Group+"/"+a.Resource+"/"+a.Subresource, "/")] = true
+	q.rights[s.User][strings.TrimSuffix(a.Verb+" "+a.Group+"/"+a.Resource+"/"+a.Subresource, "/")] = true
 }
 
-func (q *questions) list() []string {
+// about are the rights of a user that were asked after.
+func (q *questions) about(user string) []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.Sorted(maps.Keys(q.rights))
+	return slices.Sorted(maps.Keys(q.rights[user]))
 }

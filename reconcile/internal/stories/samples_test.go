@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"net/http"
 	"net/http/httptest"
@@ -10,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,39 +26,37 @@ import (
 // the restricted Pod Security profile, and their hooks' pods too.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	ns := env.Namespace(t)
-	patch(t, &corev1.Namespace{ObjectMeta: meta("", ns)}, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
+	w := world.Shared(t)
+	w.Label("pod-security.kubernetes.io/enforce", "restricted")
 	files, err := filepath.Glob(filepath.Join(testenv.Root(), "deploy", "samples", "deletion-*.yaml"))
 	if err != nil || len(files) < 3 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
-	strict := client.WithFieldValidation(env.Client, "Strict")
+	strict := client.WithFieldValidation(w.Env.Client, "Strict")
 	hooks := 0
 	for _, file := range files {
 		for _, u := range manifests(t, file) {
-			u.SetNamespace(ns)
+			u.SetNamespace(w.NS)
 			if err := strict.Create(t.Context(), u); err != nil {
 				t.Errorf("%s: %v", filepath.Base(file), err)
 			}
 		}
 	}
-	settle(t, ns)
+	w.Settle()
 	list := &v1.ClusteredCacheList{}
-	if err := env.Client.List(t.Context(), list, client.InNamespace(ns)); err != nil {
-		t.Fatal(err)
-	}
-	jobs := logJobs(t, ns)
+	w.List(list)
+	jobs := w.LogJobs()
 	for i := range list.Items {
 		hooks += len(list.Items[i].Spec.Deletion.Hooks)
-		update(t, &list.Items[i], func(c *v1.ClusteredCache) { c.Spec.Deletion.DrainSeconds = 0 })
-		remove(t, ns, list.Items[i].Name)
+		w.Named(list.Items[i].Name).Edit(`spec: {deletion: {drainSeconds: 0}}`)
+		w.Named(list.Items[i].Name).Remove()
 	}
-	for _, c := range settle(t, ns).Caches {
+	for _, c := range w.Settle().Caches {
 		if c.Verdict.State != model.Settled || strings.Contains(c.Verdict.Message, "skipped") {
 			t.Errorf("%s: %+v", c.Name, c.Verdict)
 		}
 	}
-	if made := jobs.made(t, ns); len(made) != hooks {
+	if made := jobs.Made(); len(made) != hooks {
 		t.Errorf("%d hooks, Jobs %v", hooks, made)
 	}
 }
@@ -65,6 +64,7 @@ func TestSamples(t *testing.T) {
 // The answer of the register is the exit status of the hook: gone already is
 // success, refusals and faults are not.
 func TestDeregistrationSample(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("the sample's script needs curl")
 	}

@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -12,14 +14,11 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
 	"example.com/clusteredcache/reconcile/internal/faults"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/model"
 )
 
@@ -33,21 +32,24 @@ const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 // prints it in any format, to any stream, and neither Events nor the status
 // have it.
 func TestSecretsAreNotTold(t *testing.T) {
-	program, ns := testenv.Program(t), env.Namespace(t)
-	mustCreate(t, &corev1.Secret{ObjectMeta: meta(ns, "secret"), StringData: map[string]string{"password": canary + "-secret"}})
-	mustCreate(t, &corev1.ConfigMap{ObjectMeta: meta(ns, "cfg"), Data: map[string]string{"a": canary + "-config"}})
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Annotations = map[string]string{lastAppliedAnnotation: `{"spec":{"token":"` + canary + `-applied"}}`}
-		c.Spec.Config = &v1.ConfigReference{Name: "cfg"}
-		c.Spec.PodTemplate = raw(`{"spec":{"containers":[{"name":"cache","env":[{"name":"FROM_SECRET","valueFrom":{"secretKeyRef":{"name":"secret","key":"password"}}},{"name":"LEVEL","value":"info"}]}]}}`)
-	})
-	settle(t, ns)
-	told := &listener{t: t, program: program, ns: ns, dir: t.TempDir()}
+	t.Parallel()
+	w := world.Shared(t)
+	w.Create(&corev1.Secret{ObjectMeta: w.Meta("secret"), StringData: map[string]string{"password": canary + "-secret"}})
+	w.Create(&corev1.ConfigMap{ObjectMeta: w.Meta("cfg"), Data: map[string]string{"a": canary + "-config"}})
+	w.Cache(`metadata: {annotations: {`+lastAppliedAnnotation+`: '{"spec":{"token":"`+canary+`-applied"}}'}}`, `
+spec:
+  config: {name: cfg}
+  podTemplate: {spec: {containers: [{name: cache, env: [
+    {name: FROM_SECRET, valueFrom: {secretKeyRef: {name: secret, key: password}}},
+    {name: LEVEL, value: info}]}]}}
+`)
+	w.Settle()
+	told := &listener{World: w, program: world.Program(t), dir: t.TempDir()}
 	told.listen("reconcile")
 
 	// Others set variables: one of their own, and one in the place of ours.
-	patch(t, get(t, ns, "cache", &appsv1.StatefulSet{}), `{"metadata":{"annotations":{"`+lastAppliedAnnotation+`":"`+canary+`-child"}}}`)
-	sts := get(t, ns, "cache", &appsv1.StatefulSet{})
+	w.Patch(w.StatefulSet(), `{"metadata":{"annotations":{"`+lastAppliedAnnotation+`":"`+canary+`-child"}}}`)
+	sts := w.StatefulSet()
 	before := sts.DeepCopy()
 	own := &sts.Spec.Template.Spec.Containers[0]
 	own.Env = append(own.Env, corev1.EnvVar{Name: "THEIRS", Value: canary + "-env"})
@@ -57,10 +59,10 @@ func TestSecretsAreNotTold(t *testing.T) {
 		}
 	}
 	sts.Spec.Template.Spec.Containers = append(sts.Spec.Template.Spec.Containers, corev1.Container{Name: "theirs", Image: "x", Env: []corev1.EnvVar{{Name: "A", Value: canary + "-sidecar"}}})
-	if err := env.Client.Patch(t.Context(), sts, client.StrategicMergeFrom(before), client.FieldOwner("somebody")); err != nil {
+	if err := w.Env.Client.Patch(t.Context(), sts, client.StrategicMergeFrom(before), client.FieldOwner("somebody")); err != nil {
 		t.Fatal(err)
 	}
-	update(t, c, func(c *v1.ClusteredCache) { c.Annotations[lastAppliedAnnotation] = canary + "-again" })
+	w.Edit(`metadata: {annotations: {` + lastAppliedAnnotation + `: ` + canary + `-again}}`)
 	told.listen("diff")
 	told.listen("diff", "-f", told.manifests())
 	told.listen("status")
@@ -68,16 +70,14 @@ func TestSecretsAreNotTold(t *testing.T) {
 	told.listen("reconcile", "--wait", "--timeout", "1s")
 
 	// The server refuses, and its words are told.
-	update(t, c, func(c *v1.ClusteredCache) {
-		c.Spec.PodTemplate = raw(`{"spec":{"containers":[{"name":"cache","env":[{"name":"FROM SECRET=","valueFrom":{"secretKeyRef":{"name":"secret","key":"password"}}}],"envFrom":[{}]}]}}`)
-	})
+	w.Edit(`spec: {podTemplate: {"spec":{"containers":[{"name":"cache","env":[{"name":"FROM SECRET=","valueFrom":{"secretKeyRef":{"name":"secret","key":"password"}}}],"envFrom":[{}]}]}}}`)
 	told.listen("diff")
 	told.listen("reconcile")
 
 	for _, e := range told.events() {
 		told.check("an Event", e)
 	}
-	status, err := json.Marshal(get(t, ns, "cache", &v1.ClusteredCache{}).Status)
+	status, err := json.Marshal(w.Stored().Status)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,20 +89,20 @@ func TestSecretsAreNotTold(t *testing.T) {
 
 // listener runs the program and reads all that it says.
 type listener struct {
-	t                *testing.T
-	program, ns, dir string
-	hidden           int // how often it said that a value is not shown
+	*world.World
+	program, dir string
+	hidden       int // how often it said that a value is not shown
 }
 
 func (l *listener) listen(command string, args ...string) {
-	l.t.Helper()
-	proxy := faults.Start(l.t, env.Config, func(int, *http.Request) faults.Fault { return faults.Fault{} })
+	l.Helper()
+	proxy := l.Proxy(func(int, *http.Request) faults.Fault { return faults.Fault{} })
 	server := strings.Replace(proxy.Config.Host, "http://", "http://user:"+canary+"-address@", 1)
 	formats := []string{"text", "json", "markdown", "name"}
 	if command == "status" {
 		formats = formats[:2]
 	}
-	args = append([]string{command, "-n", l.ns, "--server", server, "--token", canary + "-token", "-v"}, args...)
+	args = append([]string{command, "-n", l.NS, "--server", server, "--token", canary + "-token", "-v"}, args...)
 	for _, format := range formats {
 		args = append(args, "-o", format+"="+filepath.Join(l.dir, format))
 	}
@@ -112,25 +112,25 @@ func (l *listener) listen(command string, args ...string) {
 	run.Stdout, run.Stderr = &output, &output
 	var exit *exec.ExitError
 	if err := run.Run(); err != nil && !errors.As(err, &exit) || exit != nil && exit.ExitCode() == 2 {
-		l.t.Fatalf("%v\n%s", err, &output)
+		l.Fatalf("%v\n%s", err, &output)
 	}
 	name := fmt.Sprint(args)
 	l.check("a stream of "+name, output.String())
 	for _, format := range formats {
 		content, err := os.ReadFile(filepath.Join(l.dir, format))
 		if err != nil {
-			l.t.Fatal(err)
+			l.Fatal(err)
 		}
 		l.check(format+" of "+name, string(content))
 	}
 }
 
 func (l *listener) check(where, what string) {
-	l.t.Helper()
+	l.Helper()
 	l.hidden += strings.Count(what, "(not shown)")
 	for _, line := range strings.Split(what, "\n") {
 		if strings.Contains(line, canary) {
-			l.t.Errorf("%s: %s", where, line)
+			l.Errorf("%s: %s", where, line)
 		}
 	}
 }
@@ -155,22 +155,18 @@ metadata: {name: cache, annotations: {` + lastAppliedAnnotation + `: ` + canary 
 spec: {version: 1.6.39, size: 2, config: {name: cfg}}
 `
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		l.t.Fatal(err)
+		l.Fatal(err)
 	}
 	return path
 }
 
 // events are all of the namespace, as they are stored.
 func (l *listener) events() []string {
-	list := &eventsv1.EventList{}
-	if err := env.Client.List(l.t.Context(), list, client.InNamespace(l.ns), client.MatchingFields{"regarding.kind": v1.Kind}); err != nil {
-		l.t.Fatal(err)
-	}
 	var all []string
-	for i := range list.Items {
-		raw, err := json.Marshal(&list.Items[i])
+	for _, e := range l.StoredEvents() {
+		raw, err := json.Marshal(&e)
 		if err != nil {
-			l.t.Fatal(err)
+			l.Fatal(err)
 		}
 		all = append(all, string(raw))
 	}
@@ -180,27 +176,24 @@ func (l *listener) events() []string {
 // A ServiceAccount named in the overlay puts no token into the nodes, and a token
 // asked for there is refused: what runs stays as it is.
 func TestNodesGetNoToken(t *testing.T) {
-	ns := env.Namespace(t)
-	mustCreate(t, &corev1.ServiceAccount{ObjectMeta: meta(ns, "mighty")})
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(`{"spec":{"serviceAccountName":"mighty"}}`) })
-	settle(t, ns)
-	node := get(t, ns, "cache-0", &corev1.Pod{})
+	t.Parallel()
+	w := world.Shared(t)
+	w.Create(&corev1.ServiceAccount{ObjectMeta: w.Meta("mighty")})
+	w.Cache(`spec: {podTemplate: {"spec":{"serviceAccountName":"mighty"}}}`)
+	w.Settle()
+	node := w.Node(0)
 	if node.Spec.ServiceAccountName != "mighty" || len(node.Spec.Volumes) > 0 {
 		t.Errorf("ServiceAccount %q, volumes %+v", node.Spec.ServiceAccountName, node.Spec.Volumes)
 	}
-	before := versions(t, ns)["*v1.StatefulSet/cache"]
+	before := w.StatefulSet().ResourceVersion
 	for _, overlay := range []string{
 		`{"spec":{"serviceAccountName":"mighty","automountServiceAccountToken":true}}`,
 		`{"spec":{"serviceAccountName":"mighty","volumes":[{"name":"t","projected":{"sources":[{"serviceAccountToken":{"path":"token"}}]}}]}}`,
 	} {
-		update(t, c, func(c *v1.ClusteredCache) { c.Spec.PodTemplate = raw(overlay) })
-		f := pass(t, ns)
-		wantVerdict(t, f, "cache", model.Stalled, v1.ReasonInvalidOverlay)
-		if m := verdict(t, f, "cache").Message; !strings.Contains(m, "nodes get no credentials for the API server") {
-			t.Error(m)
-		}
+		w.Edit("spec: {podTemplate: " + overlay + "}")
+		w.Pass().Wants(model.Stalled, v1.ReasonInvalidOverlay).Says("nodes get no credentials for the API server")
 	}
-	if after := versions(t, ns)["*v1.StatefulSet/cache"]; after != before || before == "" {
+	if after := w.StatefulSet().ResourceVersion; after != before {
 		t.Errorf("the StatefulSet was written: %q, then %q", before, after)
 	}
 }

@@ -1,48 +1,49 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+	"github.com/google/go-cmp/cmp"
+
 	"encoding/json"
 	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/clusteredcache/api/v1"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/model"
 )
 
 // A condition of another writer survives ours, and each of ours is there once.
 func TestForeignConditionSurvives(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache")
-	settle(t, ns)
+	t.Parallel()
+	w := world.Shared(t)
+	c := w.Cache()
+	w.Settle()
 	status := `{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","status":{"conditions":[{"type":"BackupReady","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
-	if err := env.Client.Status().Patch(t.Context(), get(t, ns, "cache", &v1.ClusteredCache{}), client.RawPatch("application/apply-patch+yaml", []byte(status)), client.FieldOwner("backup")); err != nil {
+	if err := w.Env.Client.Status().Patch(t.Context(), w.Stored(), client.RawPatch("application/apply-patch+yaml", []byte(status)), client.FieldOwner("backup")); err != nil {
 		t.Fatal(err)
 	}
-	wantNothingToDo(t, ns)
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Size = 2 })
-	settle(t, ns)
-	c = get(t, ns, "cache", &v1.ClusteredCache{})
-	if len(c.Status.Conditions) != 4 || condition(c, "BackupReady").Status != metav1.ConditionTrue {
+	w.NothingToDo()
+	w.Edit(`spec: {size: 2}`)
+	w.Settle()
+	c = w.Stored()
+	if len(c.Status.Conditions) != 4 || world.ConditionOf(c, "BackupReady").Status != metav1.ConditionTrue {
 		t.Errorf("conditions: %+v", c.Status.Conditions)
 	}
 }
 
 // Zeros are written, and absent numbers of the StatefulSet are zeros.
 func TestZerosAreWritten(t *testing.T) {
-	ns := env.Namespace(t)
+	t.Parallel()
+	w := world.Shared(t)
 	// Pods that are held not ready by the control plane's convention.
-	create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Spec.PodTemplate = raw(`{"metadata":{"annotations":{"controlplane.test/ready":"false"}}}`)
-	})
-	pass(t, ns)
-	u := unstructuredCache(t, ns, "cache")
+	w.Cache(`spec: {podTemplate: {"metadata":{"annotations":{"controlplane.test/ready":"false"}}}}`)
+	w.Pass()
+	u := w.Unstructured().Object
 	for _, field := range []string{"readyReplicas", "updatedReplicas", "replicas"} {
 		if n, ok := u["status"].(map[string]any)[field]; !ok || n.(int64) != 0 {
 			t.Errorf("status.%s: %v, %v", field, n, ok)
@@ -53,19 +54,20 @@ func TestZerosAreWritten(t *testing.T) {
 // Times of conditions move with their status only: a pass that
 // changes a message and a number leaves them.
 func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache")
-	settle(t, ns)
+	t.Parallel()
+	w := world.Shared(t)
+	c := w.Cache()
+	w.Settle()
 	old := metav1.Now().Add(-3600e9)
-	rewriteTimes(t, ns, "cache", metav1.NewTime(old))
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Size = 4 })
-	pass(t, ns) // Available True -> False
-	settle(t, ns)
-	c = get(t, ns, "cache", &v1.ClusteredCache{})
-	if at := condition(c, v1.ConditionStalled).LastTransitionTime; at.Unix() != old.Unix() {
+	rewriteTimes(w, metav1.NewTime(old))
+	w.Edit(`spec: {size: 4}`)
+	w.Pass() // Available True -> False
+	w.Settle()
+	c = w.Stored()
+	if at := world.ConditionOf(c, v1.ConditionStalled).LastTransitionTime; at.Unix() != old.Unix() {
 		t.Errorf("Stalled stayed False and moved to %s", at)
 	}
-	if at := condition(c, v1.ConditionAvailable).LastTransitionTime; at.Unix() == old.Unix() {
+	if at := world.ConditionOf(c, v1.ConditionAvailable).LastTransitionTime; at.Unix() == old.Unix() {
 		t.Error("Available changed twice and did not move")
 	}
 }
@@ -73,16 +75,14 @@ func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 // Labels and annotations of the cache, such as those that tools set, do not
 // restart anything.
 func TestMetadataOfTheCacheDoesNotLeak(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.3"} })
-	settle(t, ns)
-	before := get(t, ns, "cache", &appsv1.StatefulSet{}).Status.UpdateRevision
-	update(t, c, func(c *v1.ClusteredCache) {
-		c.Labels = map[string]string{"helm.sh/chart": "cache-1.2.4"}
-		c.Annotations = map[string]string{"team": "x", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
-	})
-	wantNothingToDo(t, ns)
-	if after := get(t, ns, "cache", &appsv1.StatefulSet{}).Status.UpdateRevision; after != before {
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`metadata: {labels: {"helm.sh/chart": "cache-1.2.3"}}`)
+	w.Settle()
+	before := w.StatefulSet().Status.UpdateRevision
+	w.Edit(`metadata: {labels: {"helm.sh/chart": "cache-1.2.4"}, annotations: {team: x, "kubectl.kubernetes.io/last-applied-configuration": "{}"}}`)
+	w.NothingToDo()
+	if after := w.StatefulSet().Status.UpdateRevision; after != before {
 		t.Errorf("revision %s became %s", before, after)
 	}
 }
@@ -90,109 +90,100 @@ func TestMetadataOfTheCacheDoesNotLeak(t *testing.T) {
 // A cache with another's finalizer is deleted before our first pass: nothing
 // is added to it and nothing made for it.
 func TestDeletedBeforeTheFirstPass(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Finalizers = []string{"other.example.com/x"} })
-	if err := env.Client.Delete(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	if f := pass(t, ns); f.Total != 1 || len(f.Caches) != 0 {
+	t.Parallel()
+	w := world.Shared(t)
+	c := w.Cache(`metadata: {finalizers: ["other.example.com/x"]}`)
+	w.Delete(c)
+	if f := w.Pass(); f.Total != 1 || len(f.Caches) != 0 {
 		t.Errorf("%+v", f)
 	}
-	got := get(t, ns, "cache", &v1.ClusteredCache{})
+	got := w.Stored()
 	if len(got.Finalizers) != 1 {
 		t.Errorf("finalizers: %v", got.Finalizers)
 	}
-	gone(t, ns, "cache", &appsv1.StatefulSet{})
-	patch(t, got, `{"metadata":{"finalizers":null}}`)
+	w.Gone(&appsv1.StatefulSet{})
+	w.Patch(got, `{"metadata":{"finalizers":null}}`)
 }
 
 // Our finalizer goes, alone: others stay, whatever their place.
 func TestReleaseKeepsOtherFinalizers(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache", func(c *v1.ClusteredCache) {
-		c.Finalizers = []string{"other.example.com/x", v1.Finalizer, "other.example.com/y"}
-	})
-	pass(t, ns)
-	if err := env.Client.Delete(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	wantVerdict(t, pass(t, ns), "cache", model.Settled, v1.ReasonFinalized)
-	got := get(t, ns, "cache", &v1.ClusteredCache{})
-	if d := cmpDiff([]string{"other.example.com/x", "other.example.com/y"}, got.Finalizers); d != "" {
+	t.Parallel()
+	w := world.Shared(t)
+	c := w.Cache(amongOthers)
+	w.Pass()
+	w.Delete(c)
+	w.Pass().Wants(model.Settled, v1.ReasonFinalized)
+	got := w.Stored()
+	if d := cmp.Diff([]string{"other.example.com/x", "other.example.com/y"}, got.Finalizers); d != "" {
 		t.Error(d)
 	}
-	patch(t, got, `{"metadata":{"finalizers":null}}`)
+	w.Patch(got, `{"metadata":{"finalizers":null}}`)
 }
 
 // A suspended cache is left as it is; being deleted it keeps its finalizer.
 func TestSuspend(t *testing.T) {
-	ns := env.Namespace(t)
-	c := create(t, ns, "cache")
-	settle(t, ns)
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Suspend, c.Spec.Size = true, 7 })
-	wantVerdict(t, settle(t, ns), "cache", model.Settled, v1.ReasonSuspended)
-	if n := *get(t, ns, "cache", &appsv1.StatefulSet{}).Spec.Replicas; n != 3 {
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache()
+	w.Settle()
+	w.Edit(`spec: {suspend: true, size: 7}`)
+	w.Settle().Wants(model.Settled, v1.ReasonSuspended)
+	if n := *w.StatefulSet().Spec.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
-	if reason := condition(get(t, ns, "cache", &v1.ClusteredCache{}), v1.ConditionAvailable).Reason; reason != v1.ReasonSuspended {
+	if reason := w.Condition(v1.ConditionAvailable).Reason; reason != v1.ReasonSuspended {
 		t.Errorf("Status column: %s", reason)
 	}
-	if err := env.Client.Delete(t.Context(), get(t, ns, "cache", &v1.ClusteredCache{})); err != nil {
-		t.Fatal(err)
-	}
-	wantVerdict(t, settle(t, ns), "cache", model.Stalled, v1.ReasonSuspended)
-	get(t, ns, "cache", &v1.ClusteredCache{})
-	update(t, c, func(c *v1.ClusteredCache) { c.Spec.Suspend = false })
-	pass(t, ns)
-	gone(t, ns, "cache", &v1.ClusteredCache{})
+	w.Delete(w.Stored())
+	w.Settle().Wants(model.Stalled, v1.ReasonSuspended)
+	w.Stored()
+	w.Edit(`spec: {suspend: false}`)
+	w.Pass()
+	w.Gone(&v1.ClusteredCache{})
 }
 
-func rewriteTimes(t *testing.T, ns, name string, at metav1.Time) {
-	t.Helper()
-	c := get(t, ns, name, &v1.ClusteredCache{})
+func rewriteTimes(w *world.World, at metav1.Time) {
+	w.Helper()
+	c := w.Stored()
 	for i := range c.Status.Conditions {
 		c.Status.Conditions[i].LastTransitionTime = at
 	}
 	raw, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": c.Status.Conditions}})
 	if err != nil {
-		t.Fatal(err)
+		w.Fatal(err)
 	}
-	if err := env.Client.Status().Patch(t.Context(), c, client.RawPatch("application/merge-patch+json", raw), client.FieldOwner(v1.FieldManager)); err != nil {
-		t.Fatal(err)
+	if err := w.Env.Client.Status().Patch(w.Context(), c, client.RawPatch("application/merge-patch+json", raw), client.FieldOwner(v1.FieldManager)); err != nil {
+		w.Fatal(err)
 	}
 }
 
 // The StatefulSet's numbers are of the generation before: they say that all is
 // ready, and are not believed.
 func TestStaleReadinessIsNotBelieved(t *testing.T) {
-	env := frozen(t)
-	ns := env.Namespace(t)
-	c := &v1.ClusteredCache{ObjectMeta: meta(ns, "cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 3}}
-	if err := env.Client.Create(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	passOn(t, env, ns)
+	t.Parallel()
+	w := world.Frozen(t)
+	c := &v1.ClusteredCache{ObjectMeta: w.Meta("cache"), Spec: v1.ClusteredCacheSpec{Version: "1", Size: 3}}
+	w.Create(c)
+	w.Pass()
 	ready := func(generation int64) {
-		s := &appsv1.StatefulSet{ObjectMeta: meta(ns, "cache")}
+		s := &appsv1.StatefulSet{ObjectMeta: w.Meta("cache")}
 		status := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":3,"readyReplicas":3,"updatedReplicas":3,"currentReplicas":3,"availableReplicas":3,"currentRevision":"a","updateRevision":"a"}}`, generation)
-		if err := env.Client.Status().Patch(t.Context(), s, client.RawPatch("application/merge-patch+json", []byte(status))); err != nil {
+		if err := w.Env.Client.Status().Patch(t.Context(), s, client.RawPatch("application/merge-patch+json", []byte(status))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want := func(when, version string, status metav1.ConditionStatus, reason string) {
 		t.Helper()
-		passOn(t, env, ns)
-		if err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(c), c); err != nil {
-			t.Fatal(err)
-		}
-		if a := condition(c, v1.ConditionAvailable); c.Status.CurrentVersion != version || a.Status != status || a.Reason != reason || a.ObservedGeneration != c.Generation {
+		w.Pass()
+		w.Read(c)
+		if a := world.ConditionOf(c, v1.ConditionAvailable); c.Status.CurrentVersion != version || a.Status != status || a.Reason != reason || a.ObservedGeneration != c.Generation {
 			t.Errorf("%s: version %q, %+v", when, c.Status.CurrentVersion, a)
 		}
 	}
 	want("not seen yet", "", metav1.ConditionFalse, v1.ReasonNotObserved)
 	ready(1)
 	want("ready", "1", metav1.ConditionTrue, v1.ReasonReady)
-	if err := env.Client.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"version":"2"}}`))); err != nil {
+	if err := w.Env.Client.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"version":"2"}}`))); err != nil {
 		t.Fatal(err)
 	}
 	want("numbers of the generation before", "1", metav1.ConditionUnknown, v1.ReasonNotObserved)
@@ -204,21 +195,17 @@ func TestStaleReadinessIsNotBelieved(t *testing.T) {
 // A namespace that is being deleted takes nothing new: that is no failure of
 // the cache, which goes with it.
 func TestTerminatingNamespace(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache")
-	keep := &corev1.ConfigMap{ObjectMeta: meta(ns, "keep")}
-	keep.Finalizers = []string{"test.example.com/keep"}
-	mustCreate(t, keep)
-	if err := env.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: meta("", ns)}); err != nil {
-		t.Fatal(err)
-	}
-	f := pass(t, ns)
-	if v := verdict(t, f, "cache"); v.Reason != v1.ReasonNamespaceTerminating && v.Reason != v1.ReasonFinalized && v.Reason != v1.ReasonGone {
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache()
+	w.Keep()
+	w.DeleteNamespace()
+	f := w.Pass()
+	if v := f.Verdict(); v.Reason != v1.ReasonNamespaceTerminating && v.Reason != v1.ReasonFinalized && v.Reason != v1.ReasonGone {
 		t.Errorf("%+v", v)
 	}
-	testenv.Eventually(t, "the cache is gone", func() bool {
-		pass(t, ns)
-		return apierrors.IsNotFound(env.Client.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "cache"}, &v1.ClusteredCache{}))
+	w.Eventually("the cache is gone", func() bool {
+		w.Pass()
+		return apierrors.IsNotFound(w.Env.Client.Get(t.Context(), client.ObjectKey{Namespace: w.NS, Name: "cache"}, &v1.ClusteredCache{}))
 	})
-	patch(t, keep, `{"metadata":{"finalizers":null}}`)
 }

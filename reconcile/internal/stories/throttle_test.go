@@ -1,6 +1,8 @@
 package stories_test
 
 import (
+	"example.com/clusteredcache/reconcile/internal/world"
+
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +23,8 @@ import (
 	"example.com/clusteredcache/reconcile"
 	"example.com/clusteredcache/reconcile/apply"
 	"example.com/clusteredcache/reconcile/internal/faults"
-	"example.com/clusteredcache/reconcile/internal/testenv"
 	"example.com/clusteredcache/reconcile/kube"
 	"example.com/clusteredcache/reconcile/model"
-	"example.com/clusteredcache/reconcile/observe"
 )
 
 // stretch is how long the API server refuses everything. A minute is no other
@@ -42,10 +42,11 @@ const inFlight = 10 + 5
 // done. The caches are suspended: one write and one Event each, so that the
 // test does not take longer than the rest of them together.
 func TestAFleetWaitsForABusyServer(t *testing.T) {
-	env, ns := fleetOf(t, 2000)
+	t.Parallel() // it mostly waits
+	w := fleetOf(t, 2000)
 	busy := &busyServer{after: 600, lasts: stretch}
-	proxy := faults.Start(t, env.Config, busy.fault)
-	out, err := exec.Command(testenv.Program(t), "reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", ns, "--concurrency", "10").CombinedOutput()
+	proxy := w.Proxy(busy.fault)
+	out, err := exec.Command(world.Program(t), "reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", w.NS, "--concurrency", "10").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "0 failed; 2000 caches: 2000 settled") || !strings.Contains(string(out), "has too much to do and asks to wait") {
 		t.Errorf("%v\n%s", err, tail(out))
 	}
@@ -59,12 +60,13 @@ func TestAFleetWaitsForABusyServer(t *testing.T) {
 // When it lasts longer than --timeout, that is the end: with the status of a
 // wait that ended too early, and the reason.
 func TestABusyServerAndTimeout(t *testing.T) {
-	env, ns := fleetOf(t, 200)
-	program := testenv.Program(t)
-	for name, after := range map[string]int{"in the middle": 150, "at the first list": 1} {
+	t.Parallel()
+	w := fleetOf(t, 200)
+	program := world.Program(t)
+	for name, after := range map[string]int{"in the middle": 40, "at the first list": 1} {
 		busy := &busyServer{after: after, lasts: time.Hour}
-		proxy := faults.Start(t, env.Config, busy.fault)
-		run := exec.Command(program, "reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", ns, "--wait", "--timeout", "5s")
+		proxy := w.Proxy(busy.fault)
+		run := exec.Command(program, "reconcile", "--kubeconfig", proxy.Kubeconfig, "-n", w.NS, "--wait", "--timeout", "10s")
 		start := time.Now()
 		out, _ := run.CombinedOutput()
 		t.Logf("%s: %s", name, time.Since(start).Round(time.Second))
@@ -81,6 +83,7 @@ func TestABusyServerAndTimeout(t *testing.T) {
 // it would say is no.) With --linger it ends when that does, also with no
 // answer at all: the CronJob's pods are not left for longer.
 func TestServerThatStaysBusy(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		linger, most time.Duration
 		lists        bool // are answered
@@ -94,18 +97,18 @@ func TestServerThatStaysBusy(t *testing.T) {
 }
 
 func staysBusy(t *testing.T, linger, most time.Duration, lists bool) {
-	fleet := newCopies(t, 100)
+	fleet := newCopies(world.Shared(t), 100)
 	fleet.change("clusteredcaches", `"size":3`, `"size":4`) // so that each has something to do
 	synctest.Test(t, func(t *testing.T) {
 		var requests atomic.Int32
-		config := &rest.Config{Host: "http://busy", QPS: -1, Timeout: kube.RequestTimeout, Transport: &standing{do: func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		config := &rest.Config{Host: "http://busy", QPS: -1, Timeout: kube.RequestTimeout, Transport: &world.Standing{Do: func(r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 			if lists && !strings.Contains(r.URL.Path, "/namespaces/") {
 				list := httptest.NewRecorder()
 				fleet.ServeHTTP(list, r)
 				return list.Result(), nil
 			}
 			requests.Add(1)
-			return answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "1")
+			return world.Answer(r, http.StatusTooManyRequests, "TooManyRequests", "Retry-After", "1")
 		}}}
 		c, err := kube.NewClient(&kube.Target{Config: config}, nil)
 		if err != nil {
@@ -133,37 +136,36 @@ func staysBusy(t *testing.T, linger, most time.Duration, lists bool) {
 // Events that admission has had enough of are left out, and nothing waits for
 // them.
 func TestEventsBeyondTheRate(t *testing.T) {
-	ns := env.Namespace(t)
-	create(t, ns, "cache", func(c *v1.ClusteredCache) { c.Spec.Suspend = true }) // one Event
+	t.Parallel()
+	w := world.Shared(t)
+	w.Cache(`spec: {suspend: true}`) // one Event
 	var refused atomic.Int32
-	c := clientBehind(t, func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+	c := w.Behind(func(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/events") {
 			refused.Add(1)
-			return answer(r, http.StatusTooManyRequests, "TooManyRequests") // EventRateLimit names no time to wait
+			return world.Answer(r, http.StatusTooManyRequests, "TooManyRequests") // EventRateLimit names no time to wait
 		}
 		return send()
 	})
-	f := runWith(t, c, reconcile.Options{Scope: observe.Scope{Namespaces: []string{ns}}, Events: true})
-	wantVerdict(t, f, "cache", model.Settled, v1.ReasonSuspended)
+	f := w.Run(c, reconcile.Options{Events: true})
+	f.Wants(model.Settled, v1.ReasonSuspended)
 	if n := refused.Load(); n != 1 {
 		t.Errorf("%d tries to write an Event, want one", n)
 	}
 }
 
-// fleetOf starts an API server without controllers and puts that many suspended
-// caches into a namespace.
-func fleetOf(t *testing.T, size int) (*testenv.Env, string) {
+// fleetOf is a namespace with that many suspended caches.
+func fleetOf(t *testing.T, size int) *world.World {
 	t.Helper()
-	env := frozen(t)
-	ns := env.Namespace(t)
+	w := world.Frozen(t)
 	var keys []client.ObjectKey
 	for i := range size {
-		keys = append(keys, client.ObjectKey{Namespace: ns, Name: fmt.Sprintf("cache-%04d", i)})
+		keys = append(keys, client.ObjectKey{Namespace: w.NS, Name: fmt.Sprintf("cache-%04d", i)})
 	}
-	inParallel(t, keys, func(key client.ObjectKey) error {
-		return env.Client.Create(t.Context(), &v1.ClusteredCache{ObjectMeta: meta(ns, key.Name), Spec: v1.ClusteredCacheSpec{Version: "1", Suspend: true}})
+	w.InParallel(keys, func(key client.ObjectKey) error {
+		return w.Env.Client.Create(w.Context(), &v1.ClusteredCache{ObjectMeta: w.Meta(key.Name), Spec: v1.ClusteredCacheSpec{Version: "1", Suspend: true}})
 	})
-	return env, ns
+	return w
 }
 
 // busyServer refuses every request for a while, from the one after so many on.
