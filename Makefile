@@ -70,7 +70,7 @@ test: control-plane ## Run the tests, on a real API server with the real control
 
 .PHONY: test-crash
 test-crash: control-plane ## Hit the program with every fault at every request (under an hour; CRASH_POINTS=500 for a sample)
-	CRASH_POINTS=$(or $(CRASH_POINTS),all) $(GO) test ./reconcile/internal/stories -run TestCrashMatrix -count=1 -timeout 12h -v
+	CRASH_POINTS=$(or $(CRASH_POINTS),all) $(GO) test ./reconcile/internal/crash -run TestCrashMatrix -count=1 -timeout 12h -v
 
 # Go spends up to a minute on making one new input smaller, that is all of it.
 .PHONY: fuzz

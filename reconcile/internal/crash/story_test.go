@@ -1,4 +1,4 @@
-package stories_test
+package crash_test
 
 import (
 	"example.com/clusteredcache/reconcile/internal/world"
