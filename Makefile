@@ -8,7 +8,7 @@
 GO ?= go
 
 # Packages that ./... leaves out.
-ASIDE := ./testdata/e2e ./testdata/e2e/tool ./testdata/reference
+ASIDE := ./testdata/e2e ./testdata/e2e/tool ./testdata/reference ./testdata/slowest
 
 # What `clusteredcache version` says.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),v0.0.0-dev)
@@ -66,7 +66,7 @@ bench: build control-plane ## Measure passes next to alternatives; write the tab
 .PHONY: test
 test: control-plane ## Run the tests, on a real API server with the real controllers
 	$(GO) test -C testdata/controlplane -timeout 5m ./up
-	$(GO) test -timeout 40m $(TESTFLAGS) ./...
+	$(GO) test -json -timeout 40m $(TESTFLAGS) ./... | $(GO) run ./testdata/slowest $(filter -v,$(TESTFLAGS))
 
 .PHONY: test-crash
 test-crash: control-plane ## Hit the program with every fault at every request (under an hour; CRASH_POINTS=500 for a sample)
