@@ -16,11 +16,11 @@ import (
 	"example.com/clusteredcache/reconcile/plan"
 )
 
-// Now is the clock of every scenario.
+// Now is the time in every scenario.
 var Now = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 
-// Input is the scenario as a pass observes it: read by the reader of passes, from
-// an API server in memory that has the scenario's objects.
+// Input returns what a pass observes of the scenario. The reader of passes reads it
+// from an API server in memory that has the scenario's objects.
 func (s Scenario) Input(t testing.TB) model.Input {
 	t.Helper()
 	in, err := s.observe(context.Background())
@@ -63,7 +63,8 @@ func (s Scenario) observe(ctx context.Context) (model.Input, error) {
 	return in, err
 }
 
-// server has the objects of the scenario, and the namespace if none says how that is.
+// server returns an API server that has the objects of the scenario, and the
+// namespace if live.yaml has none.
 func (s Scenario) server() server {
 	objects := server{s.Cache}
 	if s.ConfigMap != nil {

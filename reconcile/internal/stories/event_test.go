@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,10 +56,14 @@ func TestEvents(t *testing.T) {
 	}
 
 	w.Edit(`spec: {version: broken}`)
-	w.Eventually("broken", func() bool {
-		w.Tell(w.Product(nil))
-		return world.Count(w.Events(), "Warning ImagePullBackOff: 2 of 3 nodes ready") == 1
+	w.Tell(w.Product(nil))
+	w.Eventually("one node is broken, and its controller knows", func() bool {
+		return w.StatefulSet().Status.ReadyReplicas == 2 && !w.IsGone("cache-2", &corev1.Pod{}) && len(w.Node(2).Status.ContainerStatuses) > 0
 	})
+	w.Tell(w.Product(nil))
+	if events = w.Events(); world.Count(events, "Warning ImagePullBackOff: 2 of 3 nodes ready") != 1 {
+		t.Errorf("events: %q", events)
+	}
 }
 
 // Without the right to write Events the caches are done all the same, and one

@@ -21,7 +21,7 @@ import (
 func TestForeignConditionSurvives(t *testing.T) {
 	t.Parallel()
 	w := world.Shared(t)
-	c := w.Cache()
+	w.Cache()
 	w.Settle()
 	status := `{"apiVersion":"cache.example.com/v1","kind":"ClusteredCache","status":{"conditions":[{"type":"BackupReady","status":"True","reason":"Done","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
 	if err := w.Env.Client.Status().Patch(t.Context(), w.Stored(), client.RawPatch("application/apply-patch+yaml", []byte(status)), client.FieldOwner("backup")); err != nil {
@@ -30,7 +30,7 @@ func TestForeignConditionSurvives(t *testing.T) {
 	w.NothingToDo()
 	w.Edit(`spec: {size: 2}`)
 	w.Settle()
-	c = w.Stored()
+	c := w.Stored()
 	if len(c.Status.Conditions) != 4 || world.ConditionOf(c, "BackupReady").Status != metav1.ConditionTrue {
 		t.Errorf("conditions: %+v", c.Status.Conditions)
 	}
@@ -56,14 +56,14 @@ func TestZerosAreWritten(t *testing.T) {
 func TestTransitionTimesMoveWithTheStatusOnly(t *testing.T) {
 	t.Parallel()
 	w := world.Shared(t)
-	c := w.Cache()
+	w.Cache()
 	w.Settle()
 	old := metav1.Now().Add(-3600e9)
 	rewriteTimes(w, metav1.NewTime(old))
 	w.Edit(`spec: {size: 4}`)
 	w.Pass() // Available True -> False
 	w.Settle()
-	c = w.Stored()
+	c := w.Stored()
 	if at := world.ConditionOf(c, v1.ConditionStalled).LastTransitionTime; at.Unix() != old.Unix() {
 		t.Errorf("Stalled stayed False and moved to %s", at)
 	}
